@@ -42,18 +42,18 @@ def no_classes(folder):
 
 
 CASES = [
-    Wrong("no folder", "no", lambda t: SceneClassifier().fit(t / "no"), ImageError, "does not exist", "one sub-folder per class"),
-    Wrong("folder without classes", "sub-folder", no_classes, ImageError, "no folders in it", "Move the images"),
-    Wrong("folder None", "path", lambda _: ImageFolder(None), ImageError, "got NoneType", "one sub-folder per class"),
+    Wrong("no folder", "no", lambda t: SceneClassifier().fit(t / "no"), ImageError, "a folder that exists", "one sub-folder per class"),
+    Wrong("folder without classes", "sub-folder", no_classes, ImageError, "no sub-folders", "Move the images"),
+    Wrong("folder None", "path", lambda _: ImageFolder(None), ImageError, "got None", "one sub-folder per class"),
     Wrong("no image", "a.jpg", no_image, ImageError, "is not an image", "PNG or JPEG"),
     Wrong("image missing", "no.jpg", lambda t: read_image(t / "no.jpg"), ImageError, "does not exist", "another folder"),
-    Wrong("image a folder", "folder", lambda t: read_image(t), ImageError, "is a folder", "list_images"),
+    Wrong("image a folder", "folder", lambda t: read_image(t), ImageError, "is no file, but a folder", "list_images"),
     Wrong("image None", "image", lambda _: read_image(None), ImageError, "got NoneType", "a path, an array"),
     Wrong("one image", "X", scenes(IMAGE, [0]), ValueError, "one image in colour", r"\[image\]"),
     Wrong("images as floats", "images", scenes([IMAGE / 255.0] * 2, [0, 1]), ValueError, "got float64", "astype"),
     Wrong("a matrix", "X", scenes(X, [0, 1] * 10), ValueError, r"shape \(20, 3\)", r"\(n, height, width\)"),
     Wrong("no labels", "y", scenes(IMAGES, None), ValueError, "y is missing", "one class for each image"),
-    Wrong("fewer labels", "y", scenes(IMAGES, [0]), ValueError, r"y has shape \(1,\)", "one label for each image"),
+    Wrong("fewer labels", "y", scenes(IMAGES, [0]), ValueError, r"y has shape \(1,\)", "one entry for each image"),
     Wrong("one class", "classes", scenes(IMAGES, [0, 0]), ValueError, "got 0 alone", "at least 2 classes"),
     Wrong("kind", "kind", scenes(kind="rbw"), ValueError, "got 'rbw'", "meant 'rbow'"),
     Wrong("scene bound", "bound", scenes(bound="gmme"), ValueError, "got 'gmme'", "meant 'gmm'"),

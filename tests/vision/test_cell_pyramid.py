@@ -172,13 +172,10 @@ def test_a_bright_square_is_found_where_it_is(finest, at):
         ({"cell": 7}, "cell must be even, because fine cells are half as large, got 7"),
         ({"cell": 2}, "cell must be a whole number of pixels, at least 4"),
         ({"octave_scales": 0}, "octave_scales must be a whole number, at least 1 and at most 64, got 0"),
-        ({"finest": 0.0}, "finest must be a number above 0"),
         ({"finest": float("nan")}, "finest must be a number above 0"),
         ({"finest": "1"}, "finest must be a number above 0.*'1'"),
         ({"least": 3}, "least must be two whole numbers, of rows and of columns, got 3"),
-        ({"least": (0, 1)}, r"least\[0\] must be a whole number of cells, at least 1"),
         ({"pad": (1, -1)}, r"pad\[1\] must be a whole number of cells, at least 0"),
-        ({"pad": (1, 2, 3)}, "pad must be two whole numbers"),
     ],
 )
 def test_wrong_settings_are_told(setting, message):

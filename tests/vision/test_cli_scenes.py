@@ -133,14 +133,14 @@ def test_what_has_no_meaning_is_refused(folder, tmp_path, capsys, options, said)
 
 def test_bad_folders_are_refused(folder, tmp_path, capsys):
     out = tmp_path / "m.mm"
-    assert "images lie in it directly" in complaint(capsys, "train", folder / "train" / "flat", "-o", out)
-    assert "does not exist" in complaint(capsys, "train", tmp_path / "none", "-o", out, "--task", "scene")
+    assert "it has no sub-folders" in complaint(capsys, "train", folder / "train" / "flat", "-o", out)
+    assert "a folder that exists" in complaint(capsys, "train", tmp_path / "none", "-o", out, "--task", "scene")
     (tmp_path / "empty" / "a").mkdir(parents=True)
-    assert "have no images" in complaint(capsys, "train", tmp_path / "empty", "-o", out, "--task", "scene")
+    assert "1 of 1 have none" in complaint(capsys, "train", tmp_path / "empty", "-o", out, "--task", "scene")
     both = [folder / "train", folder / "test"]
     assert "one folder" in complaint(capsys, "train", *both, "-o", out, "--task", "scene")
     line = complaint(capsys, "train", folder / "train", "-o", out, "--test", tmp_path / "empty", *SMALL)
-    assert "have no images" in line and not out.exists()
+    assert "have none" in line and not out.exists()
 
 
 def test_broken_images_are_named_or_left_out(tmp_path, capsys):

@@ -129,12 +129,3 @@ def test_plain_python_is_the_same(size, q, monkeypatch):
     run = plain(monkeypatch, "_lowest", "_highest", "_offer", "_walked", "_on_hulls", "_along_columns")
     for compiled, uncompiled in zip(expected, spread(*arguments, run=run), strict=True):
         np.testing.assert_array_equal(compiled, uncompiled)
-
-
-def test_nothing_gains_by_moving_over_flat_ground_or_at_great_cost():
-    at = np.indices((6, 8))
-    for scores, q in ((np.full((6, 8), 2.5, np.float32), 1e-6), (noise(8, (6, 8)), 100.0)):
-        best, at_row, at_column = spread(scores, (q, 0.0, q, 0.0))
-        np.testing.assert_array_equal(best, scores)
-        np.testing.assert_array_equal(at_row, at[0])
-        np.testing.assert_array_equal(at_column, at[1])

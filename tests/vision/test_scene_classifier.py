@@ -9,7 +9,6 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 from quietly import quiet
-from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import KFold, cross_val_score
@@ -197,15 +196,6 @@ def test_generative_scores_are_linear_in_the_words_and_settings_arrive(kind, cou
     for ask in (lambda: model.certificate_, lambda: model.certify(X, y)):
         with pytest.raises(AttributeError, match="no certificate"):
             ask()
-
-
-def test_generative_parts_are_summed_over(counts):
-    X, y = counts
-    model = small("rbow", "generative", feature_map="none").fit(X, y)
-    models, T = model.region_models_, model.learner_.temperature
-    words = np.einsum("nrd,kjd->nkrj", X.reshape(len(X), 4, -1), models.appearance) / T
-    expected = logsumexp(words + models.preference.reshape(3, 4, 2), axis=3).sum(axis=2) + np.log(1 / 3)
-    np.testing.assert_allclose(model.decision_function(X), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -497,39 +487,24 @@ GIVEN = {"training": "generative"}
     ("settings", "given", "message"),
     [
         ({"kind": "rbow+", **GIVEN}, of(), "kind='rbow\\+' has no generative training"),
-        ({"kind": "rbow++", **GIVEN}, of(), "Use training='discriminative', or kind='rbow'"),
         ({"parts": "own"}, of(), "parts must be one of"),
         ({"feature_map": "log"}, of(), "feature_map must be one of"),
         ({"feature_map": "l2", **GIVEN}, of(), "feature_map of generative models must be one of"),
         ({"center": "yes"}, of(), "center must be 'auto', True or False, got 'yes'"),
         ({"n_parts": 0}, of(), "n_parts"),
-        ({"n_parts": 0, **GIVEN}, of(), "n_parts"),
         ({"smoothing": 0.0, **GIVEN}, of(), "smoothing must be greater than 0"),
         ({}, of(y=np.stack([NAMES[np.arange(18) % 3]] * 2)), r"y has shape \(2, 18\)"),
         ({}, of(y=np.arange(18) + 0.5), "which is no class label"),
         ({}, of(y=[*"ab" * 8, "a", 3]), "y mixes text and other labels"),
         ({}, of(y=[*"ab" * 8, "a", None]), r"y\[17\] is None"),
-        *(
-            ({"training": training}, of(Z=Z), message)
-            for training in ("discriminative", "generative")
-            for Z, message in (
-                (np.zeros((18, 2, 3), int), r"shape \(18, 2, 2\); got int64 of shape \(18, 2, 3\)"),
-                (np.zeros((17, 2, 2), int), r"shape \(18, 2, 2\); got int64 of shape \(17, 2, 2\)"),
-                (np.zeros((18, 2, 2)), "Z must be whole numbers"),
-                (np.full((18, 2, 2), 2), "Z has parts from 2 to 2, n_parts=2 counts from 0"),
-                (np.full((18, 2, 2), -1), "Z has parts from -1 to -1"),
-                ([[0, 1], [1]], "Z must be whole numbers"),
-            )
-        ),
-        *(
-            ({"kind": kind}, of(sample_weight=weight), message)
-            for kind in ("sbow", "rbow")
-            for weight, message in (
-                (np.ones(17), "sample_weight"),
-                (np.full(18, -1.0), "must not be negative"),
-                (np.zeros(18), "sample_weight are zero"),
-            )
-        ),
+        ({}, of(Z=np.zeros((18, 2, 3), int)), r"shape \(18, 2, 2\); got int64 of shape \(18, 2, 3\)"),
+        (GIVEN, of(Z=np.zeros((17, 2, 2), int)), r"shape \(18, 2, 2\); got int64 of shape \(17, 2, 2\)"),
+        ({}, of(Z=np.zeros((18, 2, 2))), "Z must be whole numbers"),
+        (GIVEN, of(Z=np.full((18, 2, 2), 2)), "Z has parts from 2 to 2, n_parts=2 counts from 0"),
+        ({}, of(Z=[[0, 1], [1]]), "Z must be whole numbers"),
+        ({"kind": "sbow"}, of(sample_weight=np.ones(17)), "sample_weight"),
+        ({"kind": "rbow"}, of(sample_weight=np.full(18, -1.0)), "must not be negative"),
+        ({"kind": "sbow"}, of(sample_weight=np.zeros(18)), "sample_weight are zero"),
         ({"kind": "sbow", **GIVEN}, of(sample_weight=np.ones(18)), "sample_weight is for discriminative training"),
     ],
 )
@@ -555,11 +530,10 @@ def test_a_folder_brings_its_labels(folder, tmp_path):
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        ([], "got nothing"),
-        (7, "must be a folder, a list of files or of images, or an array"),
+        ([], "must be a folder, a list of files or of images, or an array; got []"),
+        (7, "must be a folder, a list of files or of images, or an array; got 7"),
         (np.zeros((6, 8, 8)), "Images are arrays of unsigned bytes"),
-        (np.zeros((6, 2), np.float32), "Images are arrays of unsigned bytes"),
-        (np.zeros((0, 2, 2, 3)), "(0, 2, 2, 3)"),
+        (np.zeros((0, 2, 2, 3)), "must be a folder, a list of files or of images, or an array"),
         (np.zeros((6, 2, 0, 3)), "(6, 2, 0, 3)"),
         (np.full((6, 2, 2, 3), "a"), "must be numbers"),
         ([np.zeros((2, 2, 3))] * 5 + [np.zeros((2, 3, 3))], "must have the same shape in all images"),
@@ -616,7 +590,7 @@ def test_classes_that_were_not_learned_are_named(counts):
     for ask in (lambda: model.certify(X, other), lambda: model.predict_regions(X, other)):
         with pytest.raises(ValueError, match=r"classes that were not there in fit: \['beach'\]"):
             ask()
-    with pytest.raises(ValueError, match="one class for each image is needed"):
+    with pytest.raises(ValueError, match="one entry for each image is needed"):
         model.predict_regions(X, y[:3])
 
 

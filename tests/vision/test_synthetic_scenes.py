@@ -144,9 +144,3 @@ def test_bags_by_region_tell_noise_and_confuse_the_pairs(train, test):
     for pair in (("beach", "shore"), ("desert1", "desert2"), ("field", "riding")):
         assert np.isin(predicted[np.isin(test.y, pair)], pair).mean() > 0.93
         assert 0.33 < share_right(test.y, predicted, pair) < 0.67
-
-
-@pytest.mark.parametrize("number", [0, -1, 2.5, "3", None])
-def test_a_bad_number_of_images_is_refused(number):
-    with pytest.raises(ValueError, match="n_per_class must be a whole number of at least 1"):
-        scenes(number)

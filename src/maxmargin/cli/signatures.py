@@ -150,12 +150,11 @@ def _settings(family: list[ast.ClassDef]) -> Iterator[tuple[str, ast.expr, ast.e
         for argument, default in zip(names, filter(None, defaults), strict=True):
             yield argument.arg, argument.annotation or ast.Constant(""), default
         return
-    for node in reversed(family):
-        for part in node.body:
-            if isinstance(part, ast.AnnAssign) and part.value and not isinstance(part.value, ast.Call):
-                name = ast.unparse(part.target)
-                if not name.startswith("_"):
-                    yield name, part.annotation, part.value
+    parts = [part for node in reversed(family) for part in node.body if isinstance(part, ast.AnnAssign)]
+    for name, part in {ast.unparse(part.target): part for part in parts if part.value}.items():
+        # What calls ``field`` is learned, or takes away what a base has as a parameter.
+        if part.value and not isinstance(part.value, ast.Call) and not name.startswith("_"):
+            yield name, part.annotation, part.value
 
 
 def _documented(docstring: str) -> dict[str, tuple[str, str]]:

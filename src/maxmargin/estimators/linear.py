@@ -96,7 +96,7 @@ class LinearEstimator(Task[RowFacts, Seekable]):
         y : labels or numbers; None with a source, which brings them
         sample_weight : array or None
         cluster : str, Transport or None
-            Where to train, if not in this process: ``"local:4"`` (processes of this machine), ``"ray"``,
+            Where to train, if not in this process: ``"local:4"`` (processes of this machine) or
             ``"ray://host:10001"`` (see ``maxmargin.distributed.transport_of``). Each worker has a part of the examples,
             of which it opens its own files; ``memory`` is then that of one worker.
         checkpoint : path or None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -17,7 +18,7 @@ from ..clustering import GMMKMeans
 from ..estimators import LatentStructuralSVM, LinearSVC, inputs
 from ..estimators.fit_callbacks import notified
 from ..estimators.reporting import Reporting
-from ..estimators.settings import check_settings
+from ..estimators.settings import check_settings, with_parameters
 from ..persistence import storable
 from ..problem import Certificate
 from ..protocols import BoundChooser, Seed
@@ -45,6 +46,7 @@ _PAIRS = {"rbow": None, "rbow+": "potts", "rbow++": "regular"}
     classes_="labels[k]", grid_="tuple", left_out_="int", feature_map_="text",
     mean_="float[d]|none", extractor_="WordHistograms|CNNRegions|none", learner_="any", record=None, certified=False,
 )  # fmt: skip
+@with_parameters
 class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
     """Classes of scenes, from images or from features of their regions, and which region model was used where.
 
@@ -133,68 +135,40 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
     True
     """
 
-    grid_: tuple[int, int]
-    feature_map_: str
-    mean_: np.ndarray | None
-    learner_: Any  # a linear or latent SVM, or a generative model
-
     _unit = "regions"
     _described = staticmethod(image_inputs.images_or_regions)
 
-    def __init__(
-        self,
-        kind: str = "rbow",
-        training: str = "discriminative",
-        *,
-        C: float = 2.0,
-        grid: int | tuple[int, int] = 4,
-        n_parts: int = 16,
-        parts: str = "separate",
-        features: Any = "words",
-        n_words: int = 200,
-        feature_map: str = "auto",
-        center: str | bool = "auto",
-        init: str = "auto",
-        bound: str | BoundChooser = "cccp",
-        eta: float = 0.1,
-        smoothing: float = 1.0,
-        temperature: float | None = None,
-        tol: float = 1e-2,
-        bound_tol: float = 1e-2,
-        max_bounds: int = 100,
-        max_passes: int = 1000,
-        cache: str | os.PathLike[str] | None = None,
-        on_error: str = "raise",
-        memory: int | str | None = None,
-        n_jobs: int | None = None,
-        random_state: Seed = None,
-        verbose: int = 0,
-    ) -> None:
-        self.kind = kind
-        self.training = training
-        self.C = C
-        self.grid = grid
-        self.n_parts = n_parts
-        self.parts = parts
-        self.features = features
-        self.n_words = n_words
-        self.feature_map = feature_map
-        self.center = center
-        self.init = init
-        self.bound = bound
-        self.eta = eta
-        self.smoothing = smoothing
-        self.temperature = temperature
-        self.tol = tol
-        self.bound_tol = bound_tol
-        self.max_bounds = max_bounds
-        self.max_passes = max_passes
-        self.cache = cache
-        self.on_error = on_error
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    kind: str = "rbow"
+    training: str = "discriminative"
+    _: KW_ONLY
+    C: float = 2.0
+    grid: int | tuple[int, int] = 4
+    n_parts: int = 16
+    parts: str = "separate"
+    features: Any = "words"
+    n_words: int = 200
+    feature_map: str = "auto"
+    center: str | bool = "auto"
+    init: str = "auto"
+    bound: str | BoundChooser = "cccp"
+    eta: float = 0.1
+    smoothing: float = 1.0
+    temperature: float | None = None
+    tol: float = 1e-2
+    bound_tol: float = 1e-2
+    max_bounds: int = 100
+    max_passes: int = 1000
+    cache: str | os.PathLike[str] | None = None
+    on_error: str = "raise"
+    memory: int | str | None = None
+    n_jobs: int | None = None
+    random_state: Seed = None
+    verbose: int = 0
+
+    grid_: tuple[int, int] = field(init=False)
+    feature_map_: str = field(init=False)
+    mean_: np.ndarray | None = field(init=False)
+    learner_: Any = field(init=False)  # a linear or latent SVM, or a generative model
 
     # Learning.
 

@@ -7,20 +7,20 @@ import functools
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import KW_ONLY, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from ..estimators import inputs
 from ..estimators.certified import Run
 from ..estimators.fit_callbacks import notified, users_line
 from ..estimators.latent_search import LatentEstimator
+from ..estimators.settings import with_parameters
 from ..persistence import storable
 from ..problem import BoundRecord, Certificate
-from ..protocols import BoundChooser, Seed
 from ..solvers.solve import first_interrupt
 from ..solvers.threads import one_blas_thread
 from ..validation import shown
@@ -35,8 +35,8 @@ from .detection.star import Star
 from .detection.training import DetectorTraining, Stage, images_for, objective_for
 from .detection.training_images import PyramidStore, TrainingImages
 from .features.cell_pyramid import Grid
-from .features.numbers import FINEST, whole
-from .images import ImageError, ImageSource, list_images, read_image
+from .features.numbers import share, whole
+from .images import ImageError, ImageSource, list_images, read_image, some
 
 if TYPE_CHECKING:
     from ..report.content import Data, ReportContent
@@ -49,6 +49,7 @@ _MEMORY = 3 * 2**29  # bytes, where nothing else is said
     left_out_="int", threshold_="float", objective_="float", latent_="list", n_root_bounds_="int", n_bounds_="int",
     _alpha="Planes", _fitted_C="float", record=BoundRecord,
 )  # fmt: skip
+@with_parameters
 class DeformablePartDetector(LatentEstimator):
     """Finds objects in images: a mixture of deformable part models, with parts that speak for the object or against it.
 
@@ -147,79 +148,45 @@ class DeformablePartDetector(LatentEstimator):
     True
     """
 
-    grid_: Grid
-    label_: str | None
-    threshold_: float
-    left_out_: int
-    n_root_bounds_: int
-    star_: StarModel
-    box_regression_: BoxRegression | None
-    _compared_with_labels = False
+    n_components: int = 1
+    n_parts: int = 6
+    n_negative_parts: int = 0
+    _: KW_ONLY
+    C: float = 0.01
+    positive_weight: float = 1.0
+    mirrored: bool = False
+    flips: bool = True
+    root_area: float | None = None
+    part_size: int = 6
+    negative_parts_from: DeformablePartDetector | Sequence[DeformablePartDetector] | None = None
+    overlap: float = 0.7
+    background_overlap: float = 0.3
+    stiffness: float = 0.002
+    firmness: float = 10.0
+    negative_stiffness: float | None = None
+    cell: int = 8
+    octave_scales: int = 5
+    finest: float | None = None
+    padding: int = 3
+    eta: float = 0.5
+    box_regression: bool = True
+    tol: float = 0.02
+    bound_tol: float = 0.003
+    max_bounds: int = 8
+    max_passes: int = 100
 
-    def __init__(
-        self,
-        n_components: int = 1,
-        n_parts: int = 6,
-        n_negative_parts: int = 0,
-        *,
-        C: float = 0.01,
-        positive_weight: float = 1.0,
-        mirrored: bool = False,
-        flips: bool = True,
-        root_area: float | None = None,
-        part_size: int = 6,
-        negative_parts_from: DeformablePartDetector | Sequence[DeformablePartDetector] | None = None,
-        overlap: float = 0.7,
-        background_overlap: float = 0.3,
-        stiffness: float = 0.002,
-        firmness: float = 10.0,
-        negative_stiffness: float | None = None,
-        cell: int = 8,
-        octave_scales: int = 5,
-        finest: float | None = None,
-        padding: int = 3,
-        bound: str | BoundChooser = "cccp",
-        eta: float = 0.5,
-        box_regression: bool = True,
-        tol: float = 0.02,
-        bound_tol: float = 0.003,
-        max_bounds: int = 8,
-        max_passes: int = 100,
-        memory: int | str | None = None,
-        n_jobs: int | None = None,
-        random_state: Seed = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.n_parts = n_parts
-        self.n_negative_parts = n_negative_parts
-        self.C = C
-        self.positive_weight = positive_weight
-        self.mirrored = mirrored
-        self.flips = flips
-        self.root_area = root_area
-        self.part_size = part_size
-        self.negative_parts_from = negative_parts_from
-        self.overlap = overlap
-        self.background_overlap = background_overlap
-        self.stiffness = stiffness
-        self.firmness = firmness
-        self.negative_stiffness = negative_stiffness
-        self.cell = cell
-        self.octave_scales = octave_scales
-        self.finest = finest
-        self.padding = padding
-        self.bound = bound
-        self.eta = eta
-        self.box_regression = box_regression
-        self.tol = tol
-        self.bound_tol = bound_tol
-        self.max_bounds = max_bounds
-        self.max_passes = max_passes
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    regularizer: Any = field(init=False)  # no parameters of detectors: these four
+    solver: Any = field(init=False)
+    warm_start: Any = field(init=False)
+    n_init: Any = field(init=False)
+    _compared_with_labels = False
+    grid_: Grid = field(init=False)
+    label_: str | None = field(init=False)
+    threshold_: float = field(init=False)
+    left_out_: int = field(init=False)
+    n_root_bounds_: int = field(init=False)
+    star_: StarModel = field(init=False)
+    box_regression_: BoxRegression | None = field(init=False)
 
     def __sklearn_clone__(self) -> DeformablePartDetector:
         """Unfitted, as scikit-learn's clones are, but detectors that parts come from are data: they stay fitted."""
@@ -237,7 +204,6 @@ class DeformablePartDetector(LatentEstimator):
         boxes: Any = None,
         *,
         label: str | None = None,
-        root: str | os.PathLike[str] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: float = 30.0,
         callbacks: Sequence[Callable[[BoundRecord], object]] = (),
@@ -247,13 +213,11 @@ class DeformablePartDetector(LatentEstimator):
         Parameters
         ----------
         images : list of images, arrays or paths; a folder or pattern
-        boxes : list, dict, table or path
+        boxes : list, table or path
             For every image its boxes, x_min, y_min, x_max, y_max in pixels; none for background images. Or a table with
             a row per box (CSV, DataFrame, list of dicts), a COCO file, or VOC files: ``images`` is then their folder.
         label : text or None
             Which class, where a table has several. Objects of other classes are background.
-        root : path or None
-            Where the images of a table are looked for.
         checkpoint : path or None
             A folder in which training is saved, and goes on from if it was interrupted.
         checkpoint_every : float
@@ -263,7 +227,7 @@ class DeformablePartDetector(LatentEstimator):
         """
         settings = self._search_settings()
         others, chooser = self._other_parts(), self._chooser()
-        given = annotated(images, boxes, label=label, root=root)
+        given = annotated(images, boxes, label=label)
         photos = photos_of(given)
         training = DetectorTraining(self, photos, others, settings, chooser, self._memory())
         self._say_what_is_missed(training.images)
@@ -305,21 +269,16 @@ class DeformablePartDetector(LatentEstimator):
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        least = {"n_components": 1, "n_parts": 0, "n_negative_parts": 0, "part_size": 1, "padding": 0, "cell": 4}
-        for name in (*least, "octave_scales"):
-            whole(name, getattr(self, name), least.get(name, 1))
-        self._check_weighing()
-        for name in ("root_area", "finest", "negative_stiffness"):
+        least = {"n_components": 1, "n_parts": 0, "n_negative_parts": 0, "part_size": 1, "padding": 0}
+        for name, number in least.items():
+            whole(name, getattr(self, name), number)
+        for name in ("C", "positive_weight", "stiffness", "firmness"):
+            inputs.check_positive(name, getattr(self, name))
+        for name in ("root_area", "negative_stiffness"):
             if getattr(self, name) is not None:
                 inputs.check_positive(name, getattr(self, name))
-        if self.finest is not None and self.finest > FINEST:
-            raise ValueError(
-                f"finest={self.finest} enlarges images more than {FINEST} times; nothing is to be seen there."
-            )
         for name in ("overlap", "background_overlap"):
-            value = getattr(self, name)
-            if not (isinstance(value, int | float | np.number) and 0.0 < value <= 1.0):
-                raise ValueError(f"{name} must be above 0 and at most 1, got {shown(value)}.")
+            share(name, getattr(self, name))
         if self.background_overlap > self.overlap:
             raise ValueError(
                 f"background_overlap={self.background_overlap} is more than overlap={self.overlap}: the same window "
@@ -332,25 +291,17 @@ class DeformablePartDetector(LatentEstimator):
         inputs.check_memory(self.memory)
         inputs.check_threads(self.n_jobs)
 
-    def _check_weighing(self) -> None:
-        for name in ("C", "positive_weight", "stiffness", "firmness"):
-            inputs.check_positive(name, getattr(self, name))
-
     def _other_parts(self) -> list[OtherPart] | None:
         """Parts of other detectors that negative parts begin with, the strongest of each first."""
         if self.negative_parts_from is None:
             return None
         given = self.negative_parts_from
         others = [*given] if isinstance(given, Sequence) else [given]
-        if not others:
-            raise ValueError("negative_parts_from is empty. Give a fitted detector or several, or None.")
-        for other in others:
-            if not isinstance(other, DeformablePartDetector):
-                raise ValueError(f"negative_parts_from must be fitted detectors, got {type(other).__name__}.")
-            if other is self:
-                raise ValueError("negative_parts_from is the detector itself. Give another one, or a copy of it.")
-            if not hasattr(other, "star_"):
-                raise NotFittedError("negative_parts_from has a detector that is not fitted. Fit it first.")
+        if not all(
+            isinstance(one, DeformablePartDetector) and hasattr(one, "star_") and one is not self for one in others
+        ):
+            kinds = ", ".join(type(one).__name__ for one in others)
+            raise ValueError(f"negative_parts_from must be fitted detectors, other ones than this; got {kinds}.")
         if not self.n_negative_parts:
             return None
         found = parts_of_others([(other.star_, other.coef_) for other in others])
@@ -362,8 +313,7 @@ class DeformablePartDetector(LatentEstimator):
         return found
 
     def _memory(self) -> int:
-        memory = inputs.check_memory(self.memory)
-        return _MEMORY if memory is None else memory
+        return inputs.check_memory(self.memory) or _MEMORY
 
     def _say_what_is_missed(self, images: TrainingImages) -> None:
         self.left_out_ = len(images.missed)
@@ -374,11 +324,10 @@ class DeformablePartDetector(LatentEstimator):
                 "finest, or more components."
             )
         if images.missed:
-            n, names = len(images.missed), ", ".join(images.pyramids.photos[i].name for i, _ in images.missed[:5])
+            names = some([images.pyramids.photos[i].name for i, _ in images.missed])
             warnings.warn(
-                f"{n} box{'es are' if n > 1 else ' is'} left out, because no root overlaps {'them' if n > 1 else 'it'} "
-                f"by half (in {names}{', …' if n > 5 else ''}): too small, too large or of another shape than most. "
-                "More components, a larger finest or more padding let more boxes in.",
+                f"{len(images.missed)} boxes that no root overlaps by half are left out (in {names}): too small, too "
+                "large or of another shape than most. More components, a larger finest or more padding let more in.",
                 stacklevel=users_line(),
             )
 
@@ -442,28 +391,24 @@ class DeformablePartDetector(LatentEstimator):
         return [self.detect(image, threshold=threshold, overlap=overlap, most=most) for image in images]
 
     @one_blas_thread()
-    def precision_recall(
-        self, images: Any, boxes: Any = None, *, label: str | None = None, root: str | os.PathLike[str] | None = None
-    ) -> PrecisionRecall:
+    def precision_recall(self, images: Any, boxes: Any = None, *, label: str | None = None) -> PrecisionRecall:
         """How precise detections are, for every share of the objects that is found (VOC criterion)."""
         check_is_fitted(self)
         found, photos = [], []
-        for photo, pixels in read_all(self._annotated(images, boxes, label, root)):
+        for photo, pixels in read_all(self._annotated(images, boxes, label)):
             one = self.detect(pixels, threshold=LOW)
             found.append((one.boxes, one.scores))
             photos.append(photo)
         truths, ignored = [photo.boxes for photo in photos], [photo.ignored for photo in photos]
         return precision_recall(found, truths, ignored=ignored)
 
-    def _annotated(self, images: Any, boxes: Any, label: str | None, root: str | os.PathLike[str] | None) -> Annotated:
+    def _annotated(self, images: Any, boxes: Any, label: str | None) -> Annotated:
         """Images with boxes of the class that was learned, if no other is named."""
-        return annotated(images, boxes, label=self.label_ if label is None else label, root=root)
+        return annotated(images, boxes, label=self.label_ if label is None else label)
 
-    def score(
-        self, images: Any, boxes: Any = None, *, label: str | None = None, root: str | os.PathLike[str] | None = None
-    ) -> float:
+    def score(self, images: Any, boxes: Any = None, *, label: str | None = None) -> float:
         """Average precision: the area under the curve of precision and recall, boxes right from an overlap of ½ on."""
-        return self.precision_recall(images, boxes, label=label, root=root).average_precision
+        return self.precision_recall(images, boxes, label=label).average_precision
 
     def report(
         self,
@@ -472,7 +417,6 @@ class DeformablePartDetector(LatentEstimator):
         boxes: Any = None,
         *,
         label: str | None = None,
-        root: str | os.PathLike[str] | None = None,
         title: str | None = None,
         name: str | None = None,
     ) -> Path:
@@ -485,7 +429,7 @@ class DeformablePartDetector(LatentEstimator):
         ----------
         path : path
             The file to write; what was there before is replaced once all is written.
-        images, boxes, label, root
+        images, boxes, label
             As for ``fit``; boxes may be left out.
         title : str or None
             What to write on top.
@@ -501,7 +445,7 @@ class DeformablePartDetector(LatentEstimator):
         check_is_fitted(self)
         check_path(path)  # before all images are searched
         if boxes is not None or isinstance(images, Annotated):
-            given = self._annotated(images, boxes, label, root)
+            given = self._annotated(images, boxes, label)
             return self._write_report(path, given.images, self.precision_recall(given), None, title, name)
         return self._write_report(path, images, None, None, title, name)
 
@@ -512,14 +456,12 @@ class DeformablePartDetector(LatentEstimator):
         return content(self, images, data.y, data.name)
 
     @one_blas_thread()
-    def certify(
-        self, images: Any, boxes: Any = None, *, label: str | None = None, root: str | os.PathLike[str] | None = None
-    ) -> Certificate:
+    def certify(self, images: Any, boxes: Any = None, *, label: str | None = None) -> Certificate:
         """Bounds on the minimum of the convex bound that ``coef_`` minimises, computed anew over all windows."""
         self._check_trained()
-        self._check_weighing()
+        self._check_settings()
         memory = int(0.9 * self._memory())
-        photos = photos_of(self._annotated(images, boxes, label, root))
+        photos = photos_of(self._annotated(images, boxes, label))
         pyramids = PyramidStore(photos, self.grid_, self.star_.has_parts, memory)
         objective = objective_for(self, self.star_, images_for(self, self.star_, pyramids))
         return self._compared(self._certify(objective, self.coef_))

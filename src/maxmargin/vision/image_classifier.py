@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..estimators import inputs
 from .features.extractors import trained
-from .image_inputs import ImageInputs
+from .image_inputs import ImageInputs, one_each
 from .images import ImageFolder
 
 
@@ -73,12 +73,7 @@ class ImageClassifier(ClassifierMixin, ABC):
                 "y is missing: one class for each image. Only a folder with one sub-folder per class does without."
             )
         inputs.check_labels(y)  # as they came: an array of text and numbers is one of text
-        labels = np.asarray(y)
-        if labels.shape != (len(found),):
-            raise ValueError(
-                f"X has {len(found)} images, y has shape {labels.shape}; one label for each image is needed."
-            )
-        return replace(found, labels=labels)
+        return replace(found, labels=one_each("y", y, len(found)))
 
     def _features_of(self, data: ImageInputs, on_error: str) -> tuple[Any, np.ndarray]:
         """Features of all images that could be read, and which these are."""
@@ -130,9 +125,7 @@ class ImageClassifier(ClassifierMixin, ABC):
 
     def _codes(self, y: ArrayLike, n: int) -> np.ndarray:
         """The numbers of classes."""
-        y = np.asarray(y)
-        if y.shape != (n,):
-            raise ValueError(f"There are {n} images, y has shape {y.shape}; one class for each image is needed.")
+        y = one_each("y", y, n)
         unknown = np.setdiff1d(y, self.classes_)
         if unknown.size:
             raise ValueError(f"y has classes that were not there in fit: {unknown[:5].tolist()}.")

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..estimators import inputs
+from ..validation import shown
 from .features.maps import first_not_finite
 from .images import ImageFolder, list_images
 from .parts.patches import Patches
@@ -39,13 +40,16 @@ class ImageInputs:
         """The weights of all images, those included that cannot be read."""
         if sample_weight is None:
             return None
-        weights = np.asarray(sample_weight)
-        if weights.shape != (len(self),):
-            raise ValueError(
-                f"There are {len(self)} images, sample_weight has shape {weights.shape}; one weight for each image is "
-                "needed."
-            )
+        weights = one_each("sample_weight", sample_weight, len(self))
         return inputs.check_weights(weights, weights)
+
+
+def one_each(name: str, values: ArrayLike, n: int) -> np.ndarray:
+    """Labels or weights of n images."""
+    found = np.asarray(values)
+    if found.shape != (n,):
+        raise ValueError(f"There are {n} images, {name} has shape {found.shape}; one entry for each image is needed.")
+    return found
 
 
 def images_or_regions(X: Any) -> ImageInputs:
@@ -54,36 +58,24 @@ def images_or_regions(X: Any) -> ImageInputs:
         return ImageInputs(images=list_images(X))
     if isinstance(X, ImageFolder):
         return ImageInputs(images=X.paths)
-    if isinstance(X, np.ndarray) and X.ndim == 1 and X.dtype.kind in "UO":  # of paths, or of images of any size
-        X = X.tolist()
-    if isinstance(X, np.ndarray):
-        if _pixels(X, X.ndim - 1):
-            if X.ndim == 3 and X.shape[-1] in _CHANNELS[1:]:
-                raise ValueError(f"X of shape {X.shape} is one image in colour. Give a list of images: [image].")
-            return ImageInputs(images=list(X))
-        if X.ndim == 4:
-            _check_no_pictures(X[0] if len(X) else X)
-            return ImageInputs(features=X)
+    if isinstance(X, np.ndarray) and _pixels(X) and X.shape[2:] in ((3,), (4,)):
+        raise ValueError(f"X of shape {X.shape} is one image in colour. Give a list of images: [image].")
+    if isinstance(X, np.ndarray) and X.dtype.kind in "fiub" and X.ndim != 4 and (X.ndim != 3 or X.dtype != np.uint8):
         raise ValueError(
             f"X is an array of {X.dtype} of shape {X.shape}. Images are arrays of unsigned bytes (n, height, width) or "
             "(n, height, width, 3); features of regions are arrays (n, rows, columns, features). One image: [image]."
         )
-    X = list(X) if hasattr(X, "to_numpy") else X  # a column of a table
-    if not isinstance(X, Sequence) or not len(X):
-        got = "nothing" if hasattr(X, "__len__") and not len(X) else type(X)
-        raise ValueError(f"X must be a folder, a list of files or of images, or an array; got {got}.")
-    if all(isinstance(x, str | os.PathLike) for x in X):
-        return ImageInputs(images=list(X))
-    if any(hasattr(x, "getexif") for x in X):  # images of Pillow's
-        return ImageInputs(images=list(X))
-    arrays = [np.asarray(x) for x in X if not isinstance(x, str | os.PathLike)]
-    if len(arrays) == len(X) and all(a.ndim == 3 and not _pixels(a, 3) for a in arrays):
-        _check_no_pictures(arrays[0])
-        shapes = {a.shape for a in arrays}
-        if len(shapes) > 1:
-            raise ValueError(f"Features of regions must have the same shape in all images, got {sorted(shapes)[:3]}.")
-        return ImageInputs(features=np.stack(arrays))
-    return ImageInputs(images=list(X))
+    listed = isinstance(X, Sequence | np.ndarray) or hasattr(X, "to_numpy")  # as columns of tables have it
+    items = list(X) if listed else []
+    if not items:
+        raise ValueError(f"X must be a folder, a list of files or of images, or an array; got {shown(X)}.")
+    if not all(isinstance(x, np.ndarray) and x.ndim == 3 and not _pixels(x) for x in items):
+        return ImageInputs(images=items)
+    _check_no_pictures(items[0])
+    shapes = {x.shape for x in items}
+    if len(shapes) > 1:
+        raise ValueError(f"Features of regions must have the same shape in all images, got {sorted(shapes)[:3]}.")
+    return ImageInputs(features=X if isinstance(X, np.ndarray) and X.ndim == 4 else np.stack(items))
 
 
 def images_or_patches(X: Any) -> ImageInputs:
@@ -119,16 +111,14 @@ def _of_regions(regions: np.ndarray) -> Patches:
     return Patches.stack(list(values), [windows] * n).checked()
 
 
-def _pixels(array: np.ndarray, ndim: int) -> bool:
-    """Whether an array holds images of so many dimensions rather than features."""
-    if array.dtype != np.uint8:
-        return False
-    return ndim == 2 or (ndim == 3 and array.shape[-1] in _CHANNELS)
+def _pixels(array: np.ndarray) -> bool:
+    """Whether an array holds an image rather than features."""
+    return array.dtype == np.uint8 and (array.ndim == 2 or (array.ndim == 3 and array.shape[-1] in _CHANNELS))
 
 
 def _check_no_pictures(array: np.ndarray) -> None:
     """Pictures as floating numbers look like features of very many regions."""
-    if array.ndim == 3 and array.shape[-1] in _CHANNELS and min(array.shape[:2]) > _LARGE:
+    if array.shape[-1] in _CHANNELS and min(array.shape[:2]) > _LARGE:
         raise ValueError(
             f"Are these images, or features of {array.shape[0]} × {array.shape[1]} regions? Images must be arrays of "
             f"unsigned bytes, got {array.dtype}: (255 * image).astype(np.uint8), if they run from 0 to 1."

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import io
 import os
-import stat
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -23,21 +23,9 @@ SUFFIXES = (
 )  # fmt: skip
 """How the names of image files end, in lower case. Only listings ask for it; a file is read whatever its name."""
 
-_ORIENTATION = 0x0112  # the EXIF tag
-
 
 class ImageError(ValueError):
-    """An image, or a folder of images, that cannot be used: the message says which, what is wrong and what to do.
-
-    ``path`` is the file or folder, where there is one.
-    """
-
-    def __init__(self, message: str, path: str | None = None) -> None:
-        super().__init__(message)
-        self.path = path
-
-    def __reduce__(self) -> tuple[type[ImageError], tuple[str, str | None]]:
-        return ImageError, (str(self), self.path)  # errors travel between processes, and the usual way loses the path
+    """An image, or a folder of images, that cannot be used: the message says which, what is wrong and what to do."""
 
 
 def read_image(source: ImageSource, *, color: bool = False) -> np.ndarray:
@@ -87,24 +75,19 @@ def read_image(source: ImageSource, *, color: bool = False) -> np.ndarray:
 
 
 def read_bytes(path: str) -> bytes:
-    """The bytes of an image file that is there and not empty."""
-    if os.path.isdir(path):
-        raise ImageError(f"{path} is a folder, not an image. list_images({path!r}) lists the images in it.", path)
+    """The bytes of an image file."""
+    if not os.path.isfile(path):  # nor a pipe, which would be waited for
+        raise _not_there(path)
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):
-            raise ImageError(f"{path} is no file but a pipe or a device. Remove it.", path)
-        data = Path(path).read_bytes()
-    except FileNotFoundError:
-        raise _not_there(path) from None
+        return Path(path).read_bytes()
     except OSError as error:
-        raise ImageError(f"{path} cannot be read: {error.strerror or error}. Check its permissions.", path) from None
-    if not data:
-        raise ImageError(f"{path} is empty (0 bytes). Fetch it again, or remove it.", path)
-    return data
+        raise ImageError(f"{path} cannot be read: {error.strerror or error}. Check its permissions.") from None
 
 
 def _not_there(path: str) -> ImageError:
-    return ImageError(f"{path} does not exist. Relative paths start at {os.getcwd()}; is it another folder?", path)
+    if os.path.exists(path):
+        return ImageError(f"{path} is no file, but a folder or a device. list_images lists the images in a folder.")
+    return ImageError(f"{path} does not exist. Relative paths start at {os.getcwd()}; is it another folder?")
 
 
 def decode(data: bytes, path: str, *, color: bool) -> np.ndarray:
@@ -113,21 +96,18 @@ def decode(data: bytes, path: str, *, color: bool) -> np.ndarray:
     try:
         with Image.open(io.BytesIO(data)) as image:
             return _of_pillow(image, color, path)
-    except (ImportError, MemoryError):
+    except (ImportError, MemoryError, ImageError):
         raise
-    except ImageError as error:
-        error.path = path
-        raise
-    except Image.UnidentifiedImageError:
-        wrong = f"is not an image that Pillow can read ({len(data)} bytes). Make it PNG or JPEG, or remove it."
-    except Image.DecompressionBombError:
-        wrong = (
-            f"has more than {2 * (Image.MAX_IMAGE_PIXELS or 0):,} pixels, which may be an attack on memory. "
-            "If it is not, make it smaller, or set PIL.Image.MAX_IMAGE_PIXELS higher."
-        )
     except Exception as error:  # Pillow's readers fail in many ways on damaged files
-        wrong = f"is damaged or cut short: {error or type(error).__name__}. Fetch it again, or remove it."
-    raise ImageError(f"{path} {wrong}", path)
+        told = (
+            ""
+            if isinstance(error, Image.UnidentifiedImageError)
+            else f": {str(error).rstrip('.') or type(error).__name__}"
+        )
+        raise ImageError(
+            f"{path} is not an image that Pillow can read ({len(data)} bytes){told}. Fetch it again, make it PNG or "
+            "JPEG, or remove it."
+        ) from None
 
 
 def pillow() -> Any:
@@ -145,10 +125,13 @@ def said_of(image: Any) -> str:
 
 
 def _of_pillow(image: PillowImage, color: bool, name: str = "The image") -> np.ndarray:
+    from PIL import ImageOps
+
     if 0 in image.size:
         raise ImageError(f"{name} has no pixels: it is {image.size[0]} × {image.size[1]}. Remove it.")
     image.load()
-    image = _upright(image)
+    with contextlib.suppress(Exception):  # a damaged tag is no reason to lose the pixels
+        image = ImageOps.exif_transpose(image)
     if image.mode == "F" or image.mode.startswith("I"):
         values = np.asarray(image)
         if image.mode == "I" and values.min() >= 0 and values.max() < 2**16:
@@ -159,36 +142,14 @@ def _of_pillow(image: PillowImage, color: bool, name: str = "The image") -> np.n
     return np.array(image.convert("RGB" if color else "L"))
 
 
-def _upright(image: PillowImage) -> PillowImage:
-    """The image as its EXIF orientation says it should be seen."""
-    way = pillow().Transpose
-    turns = {
-        2: way.FLIP_LEFT_RIGHT, 3: way.ROTATE_180, 4: way.FLIP_TOP_BOTTOM, 5: way.TRANSPOSE,
-        6: way.ROTATE_270, 7: way.TRANSVERSE, 8: way.ROTATE_90,
-    }  # fmt: skip
-    try:
-        turn = turns.get(image.getexif().get(_ORIENTATION, 1))
-    except Exception:  # a damaged tag is no reason to lose the pixels
-        return image
-    if turn is None:
-        return image
-    turned = image.transpose(turn)
-    turned.info = image.info
-    return turned
-
-
 def _of_array(values: np.ndarray, color: bool, name: str = "The array") -> np.ndarray:
     if values.ndim == 3 and values.shape[2] == 1:
         values = values[:, :, 0]
-    if values.ndim not in (2, 3) or (values.ndim == 3 and values.shape[2] not in (3, 4)):
-        swapped = values.ndim == 3 and values.shape[0] in (1, 3, 4)
-        todo = " The colours must come last: np.moveaxis(image, 0, -1)." if swapped else ""
+    if values.size == 0 or values.ndim not in (2, 3) or (values.ndim == 3 and values.shape[2] not in (3, 4)):
         raise ImageError(
-            f"{name} has shape {values.shape}, but an image is (height, width), (height, width, 3) or "
-            f"(height, width, 4).{todo}"
+            f"{name} has shape {values.shape}, but an image is (height, width), (height, width, 3) or (height, width, "
+            "4), and has pixels. Colours that come first are moved by np.moveaxis(image, 0, -1)."
         )
-    if values.size == 0:
-        raise ImageError(f"{name} has no pixels: its shape is {values.shape}. Leave it out.")
     pixels = _as_bytes(values, name)
     if pixels.ndim == 3 and pixels.shape[2] == 4:
         alpha = pixels[:, :, 3:].astype(np.uint32)
@@ -209,17 +170,12 @@ def _as_bytes(values: np.ndarray, name: str) -> np.ndarray:
         return values.astype(np.uint8) * np.uint8(255)
     if (values.dtype.kind, values.dtype.itemsize) == ("u", 2):  # in either byte order
         return ((values.astype(np.uint32) + 128) // 257).astype(np.uint8)
-    if values.dtype.kind == "f":
-        low, high = float(values.min()), float(values.max())
-        if not (low >= -1e-6 and high <= 1 + 1e-6):  # NaN fails too; what resizing overshoots is let through
-            raise ImageError(
-                f"{name} holds floats from {low:g} to {high:g}, but floats must lie between 0 and 1. "
-                "Divide by the value of white, or give unsigned bytes."
-            )
+    if values.dtype.kind == "f" and values.min() >= -1e-6 and values.max() <= 1 + 1e-6:  # resizing may overshoot
         return np.rint(np.clip(values, 0, 1) * 255).astype(np.uint8)
+    held = f" from {values.min():g} to {values.max():g}" if values.dtype.kind in "iuf" else ""
     raise ImageError(
-        f"{name} holds {values.dtype}, but pixels are uint8, uint16, or floats from 0 to 1. "
-        "If the values lie between 0 and 255, use image.astype(np.uint8)."
+        f"{name} holds {values.dtype}{held}, but pixels are uint8, uint16, or floats from 0 to 1. If the values lie "
+        "between 0 and 255, use image.astype(np.uint8)."
     )
 
 
@@ -234,13 +190,10 @@ class ImageFolder:
     Attributes
     ----------
     paths : list of str
-        The images, sorted by class and then by name.
+        The images, sorted by class and then by name. Files beside the sub-folders, and those whose names are not those
+        of images, are left out.
     labels : ndarray of str, shape (n_images,)
         The class of each image: the name of its sub-folder.
-    classes : ndarray of str, shape (n_classes,)
-        The names, sorted.
-    ignored : int
-        Files that were left out: those whose names are not those of images, and all that lie beside the sub-folders.
 
     Examples
     --------
@@ -256,55 +209,26 @@ class ImageFolder:
     ['coast', 'coast', 'forest']
     """
 
-    path: str
-    ignored: int
-    labels: np.ndarray
-    classes: np.ndarray
-
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        if not isinstance(path, str | os.PathLike):
-            raise ImageError(f"path must be a folder with one sub-folder per class, got {type(path).__name__}.")
+        if not isinstance(path, str | os.PathLike) or not os.path.isdir(path):
+            raise ImageError(f"path must be a folder that exists, with one sub-folder per class; got {path}.")
         self.path = os.fspath(path)
-        if not os.path.isdir(self.path):
-            given = "is a file, not a folder" if os.path.exists(self.path) else "does not exist"
-            raise ImageError(f"{path} {given}. A folder with one sub-folder per class is needed.", self.path)
-        entries = sorted(name for name in os.listdir(self.path) if not name.startswith("."))
-        names = [name for name in entries if os.path.isdir(os.path.join(self.path, name))]
-        beside = [name for name in entries if name not in names]
-        if not names:
-            loose = sum(map(_is_image, beside))
-            found = f"{loose} images lie in it directly" if loose else "there are no folders in it"
-            raise ImageError(
-                f"{self.path} must have one sub-folder per class, but {found}. Move the images of each class into "
-                "a folder that has the name of the class.",
-                self.path,
+        places = sorted(place for place in Path(path).iterdir() if place.is_dir() and not place.name.startswith("."))
+        found = {place.name: images_below(str(place)) for place in places}
+        empty = [name for name, images in found.items() if not images]
+        if empty or not found:
+            none = (
+                f"{len(empty)} of {len(found)} have none: {some(empty, most=10)}" if empty else "it has no sub-folders"
             )
-        self.ignored = len(beside)
-        self.paths: list[str] = []
-        labels: list[str] = []
-        empty = []
-        for name in names:
-            files = list(_files(os.path.join(self.path, name)))
-            images = sorted(filter(_is_image, files))
-            self.ignored += len(files) - len(images)
-            self.paths += images
-            labels += [name] * len(images)
-            if not images:
-                empty.append(name)
-        if empty:
             raise ImageError(
-                f"{len(empty)} of the {len(names)} class folders in {self.path} have no images: "
-                f"{some(empty, most=10)}. Put images into them, or remove them.",
-                self.path,
+                f"{self.path} must have one sub-folder per class, with images in it, but {none}. Move the images of "
+                "each class into a folder that has the name of the class, and remove other folders."
             )
-        self.labels = np.array(labels)
-        self.classes = np.array(names)
+        self.paths = [image for images in found.values() for image in images]
+        self.labels = np.repeat(list(found), [len(images) for images in found.values()])
 
     def __len__(self) -> int:
         return len(self.paths)
-
-    def __repr__(self) -> str:
-        return f"ImageFolder({self.path!r}): {len(self)} images of {len(self.classes)} classes"
 
 
 def list_images(path: Any) -> list[str]:
@@ -323,30 +247,30 @@ def list_images(path: Any) -> list[str]:
     ...     [pathlib.Path(found).name for found in list_images(root)]
     ['a.png', 'b.jpg']
     """
-    if not isinstance(path, str | os.PathLike):
-        if not isinstance(path, Iterable):
-            raise ImageError(f"list_images takes a path or a list of paths, got {type(path).__name__}.")
+    if isinstance(path, str | os.PathLike):
+        name = os.fspath(path)
+        if os.path.isfile(name):
+            return [name]
+        if os.path.isdir(name):
+            found = images_below(name)
+        elif glob.has_magic(name):
+            found = sorted(file for file in glob.glob(name, recursive=True) if _is_image(file) and os.path.isfile(file))
+        else:
+            raise _not_there(name)
+    elif isinstance(path, Iterable):
         found = [image for one in path for image in list_images(one)]
-        if not found:
-            raise ImageError("There are no images in an empty list of paths. Name at least one.")
-        return found
-    name = os.fspath(path)
-    if os.path.isfile(name):
-        return [name]
-    if os.path.isdir(name):
-        files, what = list(_files(name)), "folder"
-    elif glob.has_magic(name):
-        files, what = [file for file in glob.glob(name, recursive=True) if os.path.isfile(file)], "pattern"
     else:
-        raise _not_there(name)
-    images = sorted(filter(_is_image, files))
-    if not images:
-        raise ImageError(
-            f"There are no images in the {what} {name} ({len(files)} other files). The names of images end in one of: "
-            f"{' '.join(SUFFIXES)}.",
-            name,
-        )
-    return images
+        raise ImageError(f"list_images takes a path or a list of paths, got {type(path).__name__}.")
+    if not found:
+        place = path if isinstance(path, str | os.PathLike) else "an empty list"
+        raise ImageError(f"There are no images in {place}. Names of images end in one of: {' '.join(SUFFIXES)}.")
+    return found
+
+
+def images_below(folder: str, deep: bool = True) -> list[str]:
+    """The images in a folder, at any depth or not, sorted."""
+    files = _files(folder) if deep else (entry.path for entry in os.scandir(folder) if entry.is_file())
+    return sorted(filter(_is_image, files))
 
 
 def _is_image(path: str) -> bool:

@@ -6,7 +6,7 @@ import os
 import warnings
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,15 +17,16 @@ from sklearn.utils.validation import check_is_fitted
 from ..estimators import inputs
 from ..estimators.certified import CertifiedEstimator, Run
 from ..estimators.fit_callbacks import notified, users_line
+from ..estimators.settings import with_parameters
 from ..persistence import storable
 from ..problem import Certificate
-from ..protocols import Seed
 from ..solvers.progress import NestedLine
 from ..validation import shown, whole
 from . import image_inputs
 from .features.cnn import CNNPatches
 from .features.extraction import lacking
 from .features.hog_patches import HOGPatches
+from .features.numbers import share
 from .features.reduction import ReducedPatches
 from .image_classifier import ImageClassifier
 from .image_inputs import ImageInputs
@@ -64,6 +65,7 @@ class PartComparison:
     left_out_="int", _alpha="float[n, k]|none",
     record=JointRecord,
 )  # fmt: skip
+@with_parameters
 class PartClassifier(ImageClassifier, CertifiedEstimator):
     """Classes of images by parts that nobody labelled: found because they help to tell the classes apart.
 
@@ -152,64 +154,36 @@ class PartClassifier(ImageClassifier, CertifiedEstimator):
     _unit = "patches"
     _described = staticmethod(image_inputs.images_or_patches)
 
-    selection_: Selected | None = None
-    filters_: np.ndarray
-    part_weights_: np.ndarray
-    bias_: np.ndarray
-    centre_: np.ndarray
-    filter_penalty_: float
-    history_: list[JointRecord]  # type: ignore[assignment]
-    certificate_: Certificate
-    n_passes_: int
+    n_parts: int = 64
+    training: str = "joint"
+    _: KW_ONLY
+    C: float = 1.0
+    features: Any = "hog"
+    n_components: int | None = 128
+    flips: bool = True
+    regions: Sequence[int] = (1, 2)
+    pool_size: int | None = None
+    keep: float = 0.5
+    shrinkage: str | float = "auto"
+    balance: float = 1.0
+    tol: float = 1e-2
+    bound_tol: float = 1e-2
+    max_rounds: int = 20
+    max_passes: int = 1000
 
-    def __init__(
-        self,
-        n_parts: int = 64,
-        training: str = "joint",
-        *,
-        C: float = 1.0,
-        features: Any = "hog",
-        n_components: int | None = 128,
-        flips: bool = True,
-        regions: Sequence[int] = (1, 2),
-        pool_size: int | None = None,
-        keep: float = 0.5,
-        shrinkage: str | float = "auto",
-        balance: float = 1.0,
-        tol: float = 1e-2,
-        bound_tol: float = 1e-2,
-        max_rounds: int = 20,
-        max_passes: int = 1000,
-        device: str | None = None,
-        cache: str | os.PathLike[str] | None = None,
-        on_error: str = "raise",
-        memory: int | str | None = None,
-        n_jobs: int | None = None,
-        random_state: Seed = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_parts = n_parts
-        self.training = training
-        self.C = C
-        self.features = features
-        self.n_components = n_components
-        self.flips = flips
-        self.regions = regions
-        self.pool_size = pool_size
-        self.keep = keep
-        self.shrinkage = shrinkage
-        self.balance = balance
-        self.tol = tol
-        self.bound_tol = bound_tol
-        self.max_rounds = max_rounds
-        self.max_passes = max_passes
-        self.device = device
-        self.cache = cache
-        self.on_error = on_error
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    regularizer: Any = field(init=False)  # no parameters of this estimator: these three
+    solver: Any = field(init=False)
+    warm_start: Any = field(init=False)
+    selection_: Selected | None = field(default=None, init=False)
+    filters_: np.ndarray = field(init=False)
+    part_weights_: np.ndarray = field(init=False)
+    bias_: np.ndarray = field(init=False)
+    centre_: np.ndarray = field(init=False)
+    filter_penalty_: float = field(init=False)
+    history_: list[JointRecord] = field(init=False)  # type: ignore[assignment]
+    device: str | None = None
+    cache: str | os.PathLike[str] | None = None
+    on_error: str = "raise"
 
     # Learning.
 
@@ -281,8 +255,7 @@ class PartClassifier(ImageClassifier, CertifiedEstimator):
             raise ValueError(
                 f"pool_size must be a whole number of at least n_parts={self.n_parts}, got {shown(self.pool_size)}."
             )
-        if not (isinstance(self.keep, int | float | np.number) and 0.0 < self.keep <= 1.0):
-            raise ValueError(f"keep must be a share above 0 and at most 1, got {self.keep!r}.")
+        share("keep", self.keep)
         given = self.shrinkage
         if given != "auto" and not (isinstance(given, int | float | np.number) and 0.0 <= given <= 1.0):
             raise ValueError(f"shrinkage must be 'auto' or a number from 0 to 1, got {given!r}.")

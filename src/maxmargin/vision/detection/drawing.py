@@ -11,7 +11,6 @@ from .finding import Detections
 if TYPE_CHECKING:
     from PIL.Image import Image as PillowImage
     from PIL.ImageDraw import ImageDraw as Draw
-    from PIL.ImageFont import FreeTypeFont, ImageFont as PlainFont
 
 _COLOURS = ("#ff7043", "#4fc3f7", "#ffd54f", "#ba68c8", "#81c784", "#f06292")  # of components, in turn
 _PART, _AGAINST = "#ffffff", "#7c4dff"
@@ -33,7 +32,7 @@ def drawn(pixels: np.ndarray, found: Detections, *, parts: bool = True) -> Pillo
         image = image.resize((image.width * scale, image.height * scale))
     draw = ImageDraw.Draw(image)
     width = max(2, round(max(image.size) / 250))
-    font = _font(max(11, round(max(image.size) / 45)))
+    size = max(11, round(max(image.size) / 45))
     for i in reversed(range(len(found))):
         colour = _COLOURS[int(found.components[i]) % len(_COLOURS)]
         if parts:
@@ -42,7 +41,7 @@ def drawn(pixels: np.ndarray, found: Detections, *, parts: bool = True) -> Pillo
                     _frame(draw, box * scale, _PART if sign > 0 else _AGAINST, max(1, width // 2))
         box = found.boxes[i] * scale
         _frame(draw, box, colour, width)
-        _tag(draw, box, f"{found.scores[i]:.2f}", colour, font)
+        _tag(draw, box, f"{found.scores[i]:.2f}", colour, size)
     return image
 
 
@@ -54,21 +53,12 @@ def _frame(draw: Draw, box: np.ndarray, colour: str, width: int) -> None:
     draw.rectangle((x0, y0, x1, y1), outline=colour, width=width)
 
 
-def _tag(draw: Draw, box: np.ndarray, text: str, colour: str, font: FreeTypeFont | PlainFont) -> None:
+def _tag(draw: Draw, box: np.ndarray, text: str, colour: str, size: int) -> None:
     """The score, above the upper left corner where there is room, within the box where there is none."""
-    left, top, right, bottom = draw.textbbox((0, 0), text, font=font)
+    left, top, right, bottom = draw.textbbox((0, 0), text, font_size=size)
     wide, high = right - left + 6, bottom - top + 6
     x = min(max(0, round(float(box[0]))), max(0, draw.im.size[0] - wide))
     y = round(float(box[1])) - high
     y = y if y >= 0 else max(0, round(float(box[1])))
     draw.rectangle((x, y, x + wide, y + high), fill=colour, outline=_DARK)
-    draw.text((x + 3 - left, y + 3 - top), text, fill=_DARK, font=font)
-
-
-def _font(size: int) -> FreeTypeFont | PlainFont:
-    from PIL import ImageFont
-
-    try:
-        return ImageFont.load_default(size)
-    except (TypeError, ImportError):  # Pillow before 10.1, or built without FreeType: its one small font
-        return ImageFont.load_default()
+    draw.text((x + 3 - left, y + 3 - top), text, fill=_DARK, font_size=size)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..features.numbers import share
 from .boxes import as_boxes, as_scores, falling, overlaps
 
 
@@ -78,12 +79,14 @@ def precision_recall(
     >>> curve.precision.round(2), curve.recall, round(curve.average_precision, 3)
     (array([1.  , 0.5 , 0.67]), array([0.5, 0.5, 1. ]), 0.833)
     """
-    if not 0.0 < overlap <= 1.0:
-        raise ValueError(f"overlap must be a share above 0 and at most 1, got {overlap!r}.")
+    share("overlap", overlap)
     if len(found) != len(truths):
         raise ValueError(f"found and truths must have one entry for each image: they have {len(found)}, {len(truths)}.")
     objects = [as_boxes(f"truths[{k}]", boxes) for k, boxes in enumerate(truths)]
-    spared = np.concatenate([np.zeros(0, bool), *_ignored(ignored, objects)])
+    marks = [np.zeros(len(boxes), bool) for boxes in objects] if ignored is None else list(map(np.asarray, ignored))
+    if [mark.shape for mark in marks] != [(len(boxes),) for boxes in objects]:
+        raise ValueError("ignored must have one True or False for each box of truths, image by image.")
+    spared = np.concatenate([np.zeros(0), *marks]).astype(bool)
     n_truths = int(np.count_nonzero(~spared))
     if n_truths == 0:
         raise ValueError(
@@ -103,23 +106,6 @@ def precision_recall(
     # Recall rises by 1 / n_truths at each right box, there times the best precision from it on.
     best = np.maximum.accumulate(precision[::-1])[::-1]
     return PrecisionRecall(precision, recall, scores, float(best[right].sum() / n_truths), n_truths)
-
-
-def _ignored(ignored: Sequence[ArrayLike] | None, objects: list[np.ndarray]) -> list[np.ndarray]:
-    if ignored is None:
-        return [np.zeros(len(boxes), bool) for boxes in objects]
-    if len(ignored) != len(objects):
-        raise ValueError(f"ignored must have one entry for each image: it has {len(ignored)}, truths {len(objects)}.")
-    out = []
-    for k, (marks, boxes) in enumerate(zip(ignored, objects, strict=True)):
-        marked = np.asarray(marks)
-        if marked.shape != (len(boxes),) or (marked.size and marked.dtype != bool):
-            raise ValueError(
-                f"ignored[{k}] must have one True or False for each of the {len(boxes)} boxes of truths[{k}]; got "
-                f"{marked.dtype} of shape {marked.shape}."
-            )
-        out.append(marked.astype(bool))
-    return out
 
 
 def shown_by(boxes: np.ndarray, objects: np.ndarray, overlap: float) -> np.ndarray:

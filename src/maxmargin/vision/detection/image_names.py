@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
 
-from ..images import SUFFIXES, list_images
+from ..images import images_below
 
-_ABSOLUTE = re.compile(r"/|\\\\|[A-Za-z]:[\\/]")
+_UPWARDS = re.compile(r"^(\.{0,2}/)+")  # what stands before the names of folders and files
 
 
 class ImageNames:
@@ -17,117 +20,72 @@ class ImageNames:
     Parameters
     ----------
     folder : str, optional
-        Names are looked for in it first.
-    paths : list of str, optional
-        Images that may be meant. None: the folder alone, and not what is below it.
-    deep : bool, default False
-        Images at any depth of the folder may be meant too. They are listed when a name is not found otherwise.
-    root : str, optional
-        What no name may lead out of, by ``..`` or as an absolute path. None: anywhere.
+        Names are looked for in it first, and those that are not found like that, such as those without a suffix, among
+        its images.
+    listed : sequence of str, optional
+        Images that may be meant, instead of those in the folder.
+    deep : bool, default True
+        Whether images at any depth of the folder may be meant.
+    trusted : bool, default False
+        Whether names may lead out of the folder, by ``..`` or as an absolute path. Those of files may not.
 
     Notes
     -----
-    A relative name must be the end of a path, whole folders of it: ``b/1.jpg`` is never ``a/1.jpg``. An absolute one
-    may have been written on another machine. If it does not exist, the image with the longest common end is taken.
-    Names are compared as text: links that lie in the folder are followed, whoever made the folder wanted them.
+    A name must be the end of a path, whole folders of it: ``b/1.jpg`` is never ``a/1.jpg``. Names are compared as text:
+    links that lie in the folder are followed, whoever made the folder wanted them.
     """
 
     def __init__(
-        self, folder: str | None, paths: list[str] | None = None, *, deep: bool = False, root: str | None = None
+        self, folder: str | None, listed: Sequence[str] | None = None, *, deep: bool = True, trusted: bool = False
     ) -> None:
-        self.folder = folder
-        self._root = None if root is None else os.path.abspath(root)
-        self._deep = deep
-        self._exact = set(paths or ())
-        self._ends: dict[str, list[str]] | None = None
-        self._moved: dict[str, str] = {}
+        self.folder, self.deep, self.trusted = folder, deep, trusted
+        self._listed = None if listed is None else dict.fromkeys(listed)
 
     def find(self, name: str, where: str) -> str | None:
         """The path, None if there is no such image; an error if two images may be meant."""
-        variants = dict.fromkeys(_tidy(way) for way in (name, name.strip(), name.replace("\\", "/")))
-        for variant in filter(None, variants):
-            if variant in self._exact:
-                return variant
-            if self.folder is not None:
-                path = os.path.normpath(os.path.join(self.folder, variant))
-                if os.path.isfile(path):
-                    return self._inside(path, name, where)
-        for variant in filter(None, variants):
-            if found := self._ending(variant):
-                return self._inside(_only(found, name, where), name, where)
-        if _ABSOLUTE.match(name) and not os.path.isfile(name):  # else it is another image, and not meant
-            return self._elsewhere(name, where)
+        ways = [name, name.strip().replace("\\", "/")]
+        for way in filter(None, ways):
+            if self._listed is not None and way in self._listed:
+                return way
+            path = os.path.normpath(os.path.join(self.folder or "", way))
+            if self.folder is not None and os.path.isfile(path):
+                return self._allowed(path, name, where)
+        for way in (_UPWARDS.sub("", os.path.normpath(way).replace(os.sep, "/")) for way in ways):
+            found = [path for path in self._by_end[way.rsplit("/", 1)[-1]] if _is_end(way, path)]
+            # Only where no name with a suffix fits is one without it looked for.
+            found = [path for path in found if path.endswith(way)] or found
+            if len(found) > 1:
+                raise ValueError(
+                    f"{where}: {name!r} may be {' or '.join(found[:3])}. Write more of its path, so that one is meant."
+                )
+            if found:
+                return found[0]
         return None
 
-    def _inside(self, path: str, name: str, where: str) -> str:
+    def _allowed(self, path: str, name: str, where: str) -> str:
         """The path, if it may be meant: what was listed by the user may be anywhere."""
-        if self._root is None or path in self._exact or _is_below(os.path.abspath(path), self._root):
+        inside = Path(os.path.abspath(path)).is_relative_to(os.path.abspath(self.folder or ""))
+        if self.trusted or inside or (self._listed is not None and path in self._listed):
             return path
         raise ValueError(
-            f"{where}: {name!r} lies outside of {self._root}, and files may name images in that folder only. If this "
-            "image is meant, give as root a folder that holds all images, or list them: images=[…]."
+            f"{where}: {name!r} lies outside of {self.folder}, and files may name images in that folder only. If this "
+            "image is meant, give as images a folder that holds all of them, or list them: images=[…]."
         )
 
-    def _ending(self, name: str) -> list[str]:
-        if self._ends is None and not self._exact and not self._deep:
-            paths = [os.path.normpath(os.path.join(self.folder or "", name + suffix)) for suffix in _BOTH_CASES]
-            return list(filter(os.path.isfile, paths))[:1]
-        with_suffix, without = [], []
-        for path in self._named(name):
-            full = os.path.abspath(path).replace(os.sep, "/")
-            if full == name or full.endswith("/" + name):
-                with_suffix.append(path)
-            elif os.path.splitext(full)[0].endswith("/" + name):
-                without.append(path)
-        return with_suffix or without
-
-    def _named(self, name: str) -> list[str]:
-        """Images whose last name is that of ``name``, or would be without its suffix."""
-        if self._ends is None:
-            self._ends = defaultdict(list)
-            more = map(os.path.normpath, list_images(self.folder)) if self._deep and self.folder else ()
-            for path in dict.fromkeys([*sorted(self._exact), *more]):
-                last = os.path.basename(path)
-                stem, suffix = os.path.splitext(last)
-                self._ends[last].append(path)
-                if suffix.lower() in SUFFIXES:
-                    self._ends[stem].append(path)
-        return self._ends.get(name.rsplit("/", 1)[-1], [])
-
-    def _elsewhere(self, name: str, where: str) -> str | None:
-        parts = re.split(r"[\\/]", name)
-        for start in range(1, len(parts)):
-            if found := self._ending("/".join(parts[start:])):
-                path = _only(found, name, where)
-                other = self._moved.setdefault(path, name)
-                if other != name:
-                    raise ValueError(
-                        f"{where}: neither {other} nor {name} exists, and {path} may be either. Write names that start "
-                        "at the folder of the images."
-                    )
-                return path
-        return None
+    @cached_property
+    def _by_end(self) -> dict[str, list[str]]:
+        """Images by their last name, with and without its suffix."""
+        found: dict[str, list[str]] = defaultdict(list)
+        paths = self._listed
+        if paths is None and self.folder is not None:
+            paths = dict.fromkeys(map(os.path.normpath, images_below(self.folder or ".", self.deep)))
+        for path in paths or ():
+            name = os.path.basename(path)
+            for way in {name, os.path.splitext(name)[0]}:
+                found[way].append(path)
+        return found
 
 
-_BOTH_CASES = [way for suffix in SUFFIXES for way in (suffix, suffix.upper())]
-
-
-def _is_below(path: str, root: str) -> bool:
-    try:
-        return os.path.commonpath([path, root]) == root
-    except ValueError:  # on another drive
-        return False
-
-
-def _tidy(name: str) -> str:
-    while name.startswith("./"):
-        name = name[2:].lstrip("/")
-    return name
-
-
-def _only(paths: list[str], name: str, where: str) -> str:
-    if len(paths) > 1:
-        raise ValueError(
-            f"{where}: {name!r} may be {' or '.join(paths[:3])}. Write more of its path, so that one is meant."
-        )
-    return paths[0]
+def _is_end(name: str, path: str) -> bool:
+    full = os.path.abspath(path).replace(os.sep, "/")
+    return any(f"/{full}".endswith(f"/{name}") for full in (full, os.path.splitext(full)[0]))

@@ -21,7 +21,6 @@ from ...regularizers import Bounded, GaussianPrior
 from ..features.cell_pyramid import Level
 from ..features.hog import MIRRORED, mirrored
 from ..kernels.hog import LENGTH
-from ..kernels.windows import cut
 
 _DEFORMATION = 4  # dy², dy, dx², dx
 _LEAST = 0.1  # of the quadratic costs that are expected
@@ -223,16 +222,11 @@ class StarModel:
         c, flipped = view // 2, view % 2 == 1
         component = self.components[c]
         row, column = placements[:, 2].astype(np.int64), placements[:, 3].astype(np.int64)
-        cut(
-            level.coarse, row, column, component.rows, component.columns, flipped, MIRRORED, np.float32(1.0), out,
-            self.root_at(c).start,
-        )  # fmt: skip
+        out[:, self.root_at(c)] = _cut(level.coarse, row, column, component, flipped)
         for p, part in enumerate(self.parts_of(view)):
             y, x = placements[:, 4 + 2 * p].astype(np.int64), placements[:, 5 + 2 * p].astype(np.int64)
-            cut(
-                level.fine, y, x, part.rows, part.columns, flipped, MIRRORED, np.float32(part.sign), out,
-                self.filter_at(c, p).start,
-            )  # fmt: skip
+            assert level.fine is not None
+            out[:, self.filter_at(c, p)] = np.float32(part.sign) * _cut(level.fine, y, x, part, flipped)
             dy, dx = y - (2 * row + part.top), x - (2 * column + part.left)
             if flipped:
                 dx = -dx
@@ -250,6 +244,13 @@ class StarModel:
                 mean[at], variance[at] = prior.cost(part), 1.0 / prior.firmness
                 quadratic += [at.start, at.start + 2]
         return Bounded(_LEAST * mean[quadratic], np.array(quadratic, np.int64), GaussianPrior(mean, variance))
+
+
+def _cut(cells: np.ndarray, row: np.ndarray, column: np.ndarray, of: Part | Component, flipped: bool) -> np.ndarray:
+    """Windows of cells at these places, (n, numbers): of the mirrored image if the view is flipped."""
+    across = np.arange(of.columns)[:: -1 if flipped else 1]
+    windows = cells[row[:, None, None] + np.arange(of.rows)[:, None], column[:, None, None] + across]
+    return (windows[..., MIRRORED] if flipped else windows).reshape(row.size, -1)
 
 
 def by_view_and_level(placements: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...validation import shown
 from ..images import ImageError, ImageSource, read_image, some
 from .annotations import Annotated
 from .records import CORNERS
@@ -41,7 +42,7 @@ def read_all(given: Annotated) -> Iterator[tuple[Photo, np.ndarray]]:
     Raises
     ------
     ImageError
-        After the last image, if none could be read, or none that has an object.
+        After the last image, if none that has an object could be read.
     ValueError
         If a box lies outside its image.
 
@@ -71,8 +72,6 @@ def read_all(given: Annotated) -> Iterator[tuple[Photo, np.ndarray]]:
         yield Photo(source, height, width, boxes, ignored, name), pixels
     if broken:
         message = f"{len(broken)} of {len(given)} images cannot be used:\n  " + some(broken, between="\n  ")
-        if len(broken) == len(given):
-            raise ImageError(f"{message}\nNone is left.")
         if not objects:
             raise ImageError(f"{message}\nThere are no positives: none of the others has an object.")
         warnings.warn(f"{message}\nThey are left out.", stacklevel=2)
@@ -85,11 +84,10 @@ def _inside(boxes: np.ndarray, height: int, width: int, name: str) -> np.ndarray
     inside = np.clip(boxes, 0, [width, height, width, height])
     outside = np.flatnonzero((inside[:, 2:] <= inside[:, :2]).any(axis=1))
     if outside.size:
-        box = ", ".join(f"{edge:g}" for edge in boxes[outside[0]])
         raise ValueError(
             f"{name}: {outside.size} of {len(boxes)} boxes lie outside the image, which is {width} × {height} pixels "
-            f"(width × height); the first is box {outside[0]}: ({box}). Boxes are {CORNERS} in pixels. Was the image "
-            "scaled or turned after its boxes were drawn, or are x and y swapped?"
+            f"(width × height), or have no area; the first is {shown(boxes[outside[0]].tolist())}. Boxes are {CORNERS} "
+            "in pixels. Was the image scaled or turned after its boxes were drawn, or are x and y swapped?"
         )
     return inside
 

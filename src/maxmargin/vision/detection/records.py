@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
-from ...validation import meant
+from ...validation import meant, shown
 from ..images import some
 
 CORNERS = "x_min, y_min, x_max, y_max"
 SIZES = "x, y, width, height"
 INCLUSIVE = "xmin, ymin, xmax, ymax, counted from 1, the last row and column included"
 
-_EDGES = ("xmin", "ymin", "xmax", "ymax")
 _CLASSES = 20  # that a message names
+_WRONG = (KeyError, TypeError, AttributeError)  # what reading raises where content is not what the format has there
 
 
 class Record(NamedTuple):
@@ -42,58 +42,31 @@ class Record(NamedTuple):
     """File and line, or the like, for messages."""
 
 
-def corners(box: Sequence[Any], form: str, where: str) -> tuple[float, float, float, float]:
-    """The edges of a box, from whatever form it has; a box that has no area or is none is refused.
+def corners(record: Record) -> tuple[float, float, float, float]:
+    """The edges of the box of a record, from whatever form it has; a box that has no area or is none is refused.
 
     Examples
     --------
-    >>> from maxmargin.vision.detection.records import INCLUSIVE, SIZES, corners
-    >>> corners([10, 20, 5, 8], SIZES, "boxes.json, annotation 3")
+    >>> from maxmargin.vision.detection.records import INCLUSIVE, SIZES, Record, corners
+    >>> corners(Record("a.jpg", [10, 20, 5, 8], SIZES, "cat", False, "boxes.json, annotation 3"))
     (10.0, 20.0, 15.0, 28.0)
-    >>> corners(["1", "1", "4", "2"], INCLUSIVE, "a.xml, object 1")
+    >>> corners(Record("a.jpg", ["1", "1", "4", "2"], INCLUSIVE, "cat", False, "a.xml, object 1"))
     (0.0, 0.0, 4.0, 2.0)
     """
-    if isinstance(box, str | bytes) or not hasattr(box, "__len__") or len(box) != 4:
-        raise ValueError(f"{where}: a box is four numbers, {form}; got {_shown(box)}.")
-    numbers = [_number(value, box, where) for value in box]
-    if not all(map(math.isfinite, numbers)):
-        raise ValueError(
-            f"{where}: the box {_shown(numbers)} has a NaN or an infinity in it. Mend this box, or take it out."
-        )
-    a, b, c, d = numbers
-    if form == SIZES:
-        if c <= 0 or d <= 0:
-            raise ValueError(
-                f"{where}: the box {_shown(numbers)} has no area: its width is {c:g}, its height {d:g}. Both must be "
-                f"positive, and the numbers mean {SIZES}. Mend this box, or take it out."
-            )
-        return a, b, a + c, b + d
-    if form == INCLUSIVE:
-        a, b = a - 1, b - 1
-    for axis, low, high in (("x", a, c), ("y", b, d)):
-        if high <= low:
-            raise ValueError(
-                f"{where}: the box {_shown(numbers)} has no area: {axis}_max is not greater than {axis}_min. The "
-                f"numbers must be {form}. Are they {SIZES}? Then add: x_max = x + width, y_max = y + height."
-            )
-    return a, b, c, d
-
-
-def _number(value: Any, box: Sequence[Any], where: str) -> float:
     try:
-        return float(value)
+        a, b, c, d = map(float, record.box or ())
     except (TypeError, ValueError, OverflowError):
-        comma = isinstance(value, str) and "," in value
-        todo = "Write decimals with a point, not a comma." if comma else "Mend this box, or take it out."
+        a = b = c = d = math.nan
+    if record.form == SIZES:
+        c, d = a + c, b + d
+    elif record.form == INCLUSIVE:
+        a, b = a - 1, b - 1
+    if not (-math.inf < a < c < math.inf and -math.inf < b < d < math.inf):
         raise ValueError(
-            f"{where}: {value!r} is not a number, in the box {_shown(box)}. A box is four numbers. {todo}"
-        ) from None
-
-
-def _shown(box: Any) -> str:
-    if isinstance(box, str | bytes) or not hasattr(box, "__len__"):
-        return repr(box)
-    return "(" + ", ".join(f"{x:g}" if isinstance(x, float) else repr(x) for x in box) + ")"
+            f"{record.where}: {shown(record.box)} is no box. A box is four finite numbers, {record.form}, with an area "
+            "above zero. Mend this box, or take it out."
+        )
+    return a, b, c, d
 
 
 def chosen(records: list[Record], label: Any, source: str) -> tuple[list[Record], str | None]:
@@ -105,27 +78,21 @@ def chosen(records: list[Record], label: Any, source: str) -> tuple[list[Record]
     wanted = None if label is None else str(label)
     if not counts:
         return records, wanted
+    listed = some([f"{name} ({count})" for name, count in counts.most_common()], most=_CLASSES)
     if wanted is None:
+        first = counts.most_common(1)[0][0]
         if len(counts) > 1:
-            first = counts.most_common(1)[0][0]
             raise ValueError(
-                f"{source} has boxes of {len(counts)} classes: {_listed(counts)}. A detector finds one: choose with "
+                f"{source} has boxes of {len(counts)} classes: {listed}. A detector finds one: choose with "
                 f"label={first!r}. The others are then background."
             )
-        wanted = next(iter(counts))
+        wanted = first
     elif wanted not in counts:
         hint = meant(wanted, filter(None, counts)) or " Give label one of these."
-        raise ValueError(f"{source} has no boxes of the class {wanted!r}; it has {_listed(counts)}.{hint}")
+        raise ValueError(f"{source} has no boxes of the class {wanted!r}; it has {listed}.{hint}")
     return [
         record if record.box is None or record.label == wanted else record._replace(box=None) for record in records
     ], wanted
-
-
-def _listed(counts: Counter[str]) -> str:
-    return some([f"{name} ({count})" for name, count in counts.most_common()], most=_CLASSES)
-
-
-# COCO: a JSON file with a list of images, one of annotations, one of categories.
 
 
 def read_coco(path: str) -> list[Record]:
@@ -147,66 +114,28 @@ def read_coco(path: str) -> list[Record]:
     >>> listed.box, box.image, box.box, box.label
     (None, 'a.jpg', [3, 4, 10, 20], 'cat')
     """
-    content = _parsed(path)
-    if not isinstance(content, dict):
-        raise ValueError(f"{path} is no COCO file: an object is needed at its top, got a {type(content).__name__}.")
-    if not isinstance(content.get("categories", []), list):
-        raise ValueError(f'{path} is no COCO file: "categories" must be a list, if it is there.')
-    lacking = [key for key in ("images", "annotations") if not isinstance(content.get(key), list)]
-    if lacking:
-        raise ValueError(
-            f"{path} is no COCO file of boxes: it has no list {' and no list '.join(map(repr, lacking))}; its keys are "
-            f"{', '.join(map(repr, list(content)[:10])) or 'none'}."
-        )
-    names, categories = _named(content, "images", "file_name", path), _named(content, "categories", "name", path)
-    records = [Record(name, None, SIZES, None, False, path) for name in names.values()]
-    for i, annotation in enumerate(content["annotations"]):
-        where = f"{path}, annotations[{i}]"
-        image, box = str(_of(annotation, "image_id", where)), _of(annotation, "bbox", where)
-        if image not in names:
-            raise ValueError(f'{where}: image_id is {image}, but no image in "images" has this id. Take it out.')
-        label = None
-        if categories:
-            category = str(_of(annotation, "category_id", where))
-            if category not in categories:
-                raise ValueError(
-                    f'{where}: category_id is {category}, but "categories" has only the ids '
-                    f"{', '.join(list(categories)[:10])}. Mend it, or take it out."
-                )
-            label = categories[category]
-        ignored = bool(annotation.get("iscrowd") or annotation.get("ignore"))
-        records.append(Record(names[image], box, SIZES, label, ignored, where))
-    return records
-
-
-def _parsed(path: str) -> Any:
+    where = path
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8-sig"))
-    except json.JSONDecodeError as error:
+        content = json.loads(Path(path).read_text(encoding="utf-8-sig"))
+        # Ids are numbers, or the text of numbers, and not always the same in all lists.
+        images = {str(entry["id"]): str(entry["file_name"]) for entry in content["images"]}
+        classes = {str(entry["id"]): str(entry["name"]) for entry in content.get("categories", [])}
+        records = [Record(name, None, SIZES, None, False, path) for name in images.values()]
+        for i, entry in enumerate(content["annotations"]):
+            where = f"{path}, annotations[{i}]"
+            image, box = images[str(entry["image_id"])], list(entry["bbox"])
+            label = classes[str(entry["category_id"])] if classes else None
+            ignored = bool(entry.get("iscrowd") or entry.get("ignore"))
+            records.append(Record(image, box, SIZES, label, ignored, where))
+    except _WRONG as error:
         raise ValueError(
-            f"{path} is not JSON: line {error.lineno}, column {error.colno}: {error.msg}. Is it cut short?"
+            f"{where}: something is missing or wrong here: {type(error).__name__}: {error}. A COCO file has lists "
+            '"images" (id, file_name), "annotations" (image_id and category_id of those listed, bbox) and "categories" '
+            "(id, name)."
         ) from None
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not JSON: byte {error.start} is no UTF-8. Save it as UTF-8.") from None
-    except ValueError as error:  # numbers of thousands of digits
-        raise ValueError(f"{path} is not JSON that can be read: {error}.") from None
-    except RecursionError:
-        raise ValueError(f"{path} is no COCO file: its lists lie too deep within each other.") from None
-
-
-def _of(entry: Any, key: str, where: str) -> Any:
-    if not isinstance(entry, dict) or entry.get(key) is None:
-        raise ValueError(f"{where}: {key!r} is missing. Put it in, or take this entry out.")
-    return entry[key]
-
-
-def _named(content: Any, part: str, name: str, path: str) -> dict[str, str]:
-    """Names by ids. These are numbers, or the text of numbers, and not always the same in all lists."""
-    found = {}
-    for i, entry in enumerate(content.get(part, [])):
-        where = f"{path}, {part}[{i}]"
-        found[str(_of(entry, "id", where))] = str(_of(entry, name, where))
-    return found
+    except (ValueError, RecursionError) as error:  # cut short, no UTF-8, numbers of thousands of digits
+        raise ValueError(f"{path} is not JSON that can be read: {error}. Is it cut short?") from None
+    return records
 
 
 # PASCAL VOC: an XML file for each image.
@@ -229,7 +158,7 @@ def read_voc(paths: list[str]) -> list[Record]:
     >>> listed.box, box.image, box.box, box.label
     (None, 'a.jpg', ['1', '1', '9', '5'], 'cat')
     """
-    return [record for path in paths for record in _records(path)]
+    return [record for path in paths for record in _of_voc(path)]
 
 
 def folder_of_images(path: str) -> str:
@@ -239,29 +168,22 @@ def folder_of_images(path: str) -> str:
     return beside if os.path.isdir(beside) else here
 
 
-def _records(path: str) -> list[Record]:
+def _of_voc(path: str) -> list[Record]:
     try:
         root = ElementTree.parse(path).getroot()
-    except ElementTree.ParseError as error:
-        line, column = error.position
-        raise ValueError(f"{path} is not XML: line {line}, column {column}: {error}. Is it cut short?") from None
-    except (ValueError, LookupError) as error:  # an encoding that nobody knows
-        raise ValueError(f"{path} is not XML that can be read: {error}. Save it as UTF-8.") from None
+    except (ElementTree.ParseError, ValueError, LookupError) as error:  # or an encoding that nobody knows
+        raise ValueError(f"{path} is not XML that can be read: {error}. Is it cut short?") from None
     if root.tag != "annotation":
         raise ValueError(f"{path} is no VOC file: <annotation> is needed at its top, got <{root.tag}>.")
-    stem = os.path.splitext(os.path.basename(path))[0]
-    image = (root.findtext("filename") or "").strip() or stem
+    image = root.findtext("filename", "").strip() or Path(path).stem
     records = [Record(image, None, INCLUSIVE, None, False, path)]
     for i, thing in enumerate(root.findall("object"), 1):
         where = f"{path}, object {i}"
-        label = (thing.findtext("name") or "").strip()
+        label = thing.findtext("name", "").strip()
         if not label:
             raise ValueError(f"{where}: <name> is missing, the class of the object. Put it in, or take it out.")
         # Parts of an object, such as heads and hands, have boxes of their own within it: those are not meant.
-        box = [(thing.findtext(f"bndbox/{edge}") or "").strip() for edge in _EDGES]
-        lacking = [edge for edge, text in zip(_EDGES, box, strict=True) if not text]
-        if lacking:
-            raise ValueError(f"{where}: <bndbox> has no <{'>, <'.join(lacking)}>. Put it in, or take the object out.")
-        difficult = (thing.findtext("difficult") or "").strip().lower() in ("1", "true")
+        box = [thing.findtext(f"bndbox/{edge}") for edge in ("xmin", "ymin", "xmax", "ymax")]
+        difficult = thing.findtext("difficult", "").strip().lower() in ("1", "true")
         records.append(Record(image, box, INCLUSIVE, label, difficult, where))
     return records

@@ -26,6 +26,12 @@ def whole(name: str, value: Any, least: int, of: str = "", most: int = _MOST) ->
     return int(value)
 
 
+def share(name: str, value: Any) -> None:
+    """Complain of what is no share of something: above 0 and at most 1."""
+    if not (isinstance(value, int | float | np.number) and 0.0 < value <= 1.0):
+        raise ValueError(f"{name} must be above 0 and at most 1, got {shown(value)}.")
+
+
 def checked_grid(grid: Any) -> tuple[int, int]:
     """Rows and columns of regions; a single number is both.
 

@@ -1,32 +1,8 @@
-"""Windows of cells, cut out of a grid, and scores of parts that are held at given places."""
+"""Scores of parts that are held at given places, and what windows of the background cost."""
 
 import numpy as np
 
 from ...kernels import compiled
-
-
-@compiled
-def cut(cells, row, column, rows, columns, mirrored, order, sign, out, begin):
-    """``out[i, begin:]`` = sign · the window of cells at (row[i], column[i]), one cell after the other.
-
-    Where ``mirrored`` is set it is the window of the mirrored image: columns backwards, features in the given order.
-    """
-    n_features = cells.shape[2]
-    for i in range(row.size):
-        to = out[i]
-        k = begin
-        for r in range(rows):
-            line = cells[row[i] + r]
-            for c in range(columns):
-                if mirrored:
-                    cell = line[column[i] + columns - 1 - c]
-                    for f in range(n_features):
-                        to[k + f] = sign * cell[order[f]]
-                else:
-                    cell = line[column[i] + c]
-                    for f in range(n_features):
-                        to[k + f] = sign * cell[f]
-                k += n_features
 
 
 @compiled
