@@ -13,7 +13,7 @@ from ..problem import Planes, Rivals, Rows, TotalLoss, Totals
 from ..protocols import OracleError
 from ..regularizers.vectors import dot
 from ..rounding import gamma
-from .answers import Spilled, answers_of, joined_planes
+from .answers import Spilled, joined_planes
 from .base import Closed
 from .store import Stored, placed
 from .stored_planes import Slots, StoredPlanes, moved
@@ -103,7 +103,7 @@ class Cache(StoredPlanes, Closed):
         sums.add_rows(self.store.rows, coefficient)
         sums.add_linear(*self._bounded_linear(alpha))
         found = sums.totals()
-        linear_error, v_error = self.coarse * abs(found.linear), self.coarse * sums.size
+        linear_error, v_error = gamma(4) * abs(found.linear), gamma(4) * sums.size  # of rows as they are stored
         if self.errors is not None:
             linear_error += self.errors.loss * abs(found.linear)
             v_error += float(self.errors.factor * alpha.sum()) * self.errors.scale
@@ -215,15 +215,7 @@ class Cache(StoredPlanes, Closed):
 
     def _shares(self, alpha: np.ndarray) -> Planes:
         support = np.flatnonzero(self.used() & (alpha > 0.0))
-        example, labels, shares = [], [], []
-        for i, slot, share in zip(
-            self._example_of(support).tolist(), support.tolist(), alpha[support].tolist(), strict=True
-        ):
-            for answer, part in answers_of(self.labels[slot]):
-                example.append(i)
-                labels.append(answer)
-                shares.append(share * part)
-        return Planes(np.array(example, np.int64), labels, np.array(shares))
+        return Planes(self._example_of(support), [self.labels[s] for s in support.tolist()], alpha[support])
 
     @property
     def nbytes(self) -> int:

@@ -60,9 +60,6 @@ class Classes(Closed):
     def settings(self) -> dict[str, Any]:
         return {"cost": self.cost}
 
-    def quiet_radius(self, w: np.ndarray) -> float:
-        return kernels.quiet_radius(self._arrays, self.label, self.cost, w)
-
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
         alpha = self._own(alpha)
         kernels.project_examples(self.label, self.budget, alpha)

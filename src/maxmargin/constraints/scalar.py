@@ -77,10 +77,6 @@ class Scalar(Closed):
             budget=float(self.budget.mean()) if some else 0.0,
         )
 
-    def quiet_radius(self, w: np.ndarray) -> float:
-        """How far w may move, at least, before any example has a loss; negative if one has now."""
-        return kernels.quiet_radius(self._arrays, self.target, self.side, self.loss_shape, w)
-
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
         alpha = self._own(alpha)
         kernels.project_examples(self.side, self.budget, self.loss_shape, alpha)

@@ -383,26 +383,3 @@ def total_loss(rows, label, cost, budget, w):
         total, low = two_sum(total, low, worst * c)
         rounding += (most - worst + 8.0 * UNIT * most) * c
     return total + low, 1.01 * rounding + 2.0 * UNIT * total
-
-
-@compiled
-def quiet_radius(rows, label, cost, w):
-    """The least distance of w from weights at which some example has a loss; negative if one has at w."""
-    indptr, indices, data, width, bias, _, _ = rows
-    n_classes = cost.shape[0]
-    base, value = _room(indptr, indices, width)
-    score = np.empty(n_classes)
-    size = np.empty(n_classes)
-    radius = np.inf
-    for i in range(label.size):
-        n = _gather(indptr, indices, data, width, bias, i, n_classes, base, value)
-        spare = -_worst(base, value, n, w, label[i], cost, score, size)[1]
-        if spare < 0.0:
-            return -1.0
-        length = 0.0
-        for p in range(n):
-            length += 2.0 * value[p] * value[p]
-        length = np.sqrt(length)
-        if spare < radius * length:
-            radius = spare / length
-    return radius

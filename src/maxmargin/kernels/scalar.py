@@ -175,24 +175,3 @@ def dual_linear(target, side, budget, loss, beta):
             size += dual_penalty(beta[i], at(budget, i), loss)
     total += low
     return total, sum_error(total, size, beta.size, 6)
-
-
-@compiled
-def quiet_radius(rows, target, side, loss, w):
-    """The least distance of w from weights at which some example has a loss; negative if one has at w."""
-    indptr, indices, data, width, bias, first, second = rows
-    m = maps.Plain(w, 1.0)
-    radius = np.inf
-    for i in range(count(rows)):
-        a, b = stored_pair(first, second, i)
-        t = np.float64(at(target, i))
-        score, error = bounded_dot(indptr, indices, data, width, bias, a, b, w)
-        residual = t - score
-        s = at(side, i)
-        spare = -(excess_of(residual, s, loss) + error + difference_error(score, residual))
-        if spare < 0.0:
-            return -1.0
-        length = np.sqrt(maps.curvature(indptr, indices, data, width, bias, a, b, m))
-        if spare < radius * length:
-            radius = spare / length
-    return radius

@@ -10,8 +10,7 @@ All examples in memory are one view. Data that does not fit into memory comes by
 Optimizing pays between two views once the gap that exploring has met since the last time outweighs the gap that was
 then left on the cache, and as many examples were searched as pay for a pass over it.
 
-Planes that have carried no share for some epochs are dropped. Where memory runs out, planes of one example are
-merged into their average, which changes neither v nor the lower bound; and planes of examples out of view are
+Planes that have carried no share for some epochs are dropped. Where memory runs out, planes of examples out of view are
 spilled: their answers and shares stay, and so does what they add to v. They come back when their example does.
 """
 
@@ -19,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -100,24 +98,6 @@ class OracleAscent(Explore[AscentState]):
             return cache.fill(shares, shares.rivals, cache.no_shares(), weights)
         cache.leave(shares)
         return cache.no_shares()
-
-    def save(self, state: AscentState, settled: bool = True) -> dict[str, Any]:
-        """Numbers, arrays and dual variables from which ``restore`` can go on."""
-        return {
-            "alpha": state.alpha,
-            "estimate": state.estimate,
-            "passes": state.passes,
-            "crawls": state.crawls,
-            "random": state.inner.rng.bit_generator.state,
-        }
-
-    def restore(self, problem: Problem, saved: dict[str, Any]) -> AscentState:
-        """A state with the lower bound of the one that was saved; what was merely tried is searched for anew."""
-        state = self.start(problem, saved["alpha"])
-        state.estimate, state.inner.passes = float(saved["estimate"]), int(saved["passes"])
-        state.crawls = bool(saved["crawls"])
-        state.inner.rng.bit_generator.state = saved["random"]
-        return state
 
     def relabel(self, problem: Problem, state: AscentState, ids: np.ndarray, rows: Rows) -> AscentState:
         """Go on with what is cached although the truths of some examples have changed.
