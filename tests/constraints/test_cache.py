@@ -345,12 +345,10 @@ def test_other_kernels_equal_their_source(sparse):
     stored, slots = cache.store.arrays, cache.slots
     slots.gram[:] = np.where(np.isfinite(slots.gram), slots.gram, 0.0)
     ids = np.array([0, 3, 6])
-    equals_its_source(kernels.combine, stored, slots, shares, np.zeros(X.shape[1]))
     scratch = np.zeros(X.shape[1])
     for everywhere in (False, True):
         equals_its_source(kernels.fill_gram, stored, slots, ids, m, everywhere, scratch, True)
     equals_its_source(kernels.worst_cached, stored, slots, ids, rng.normal(size=X.shape[1]), np.zeros(3))
-    equals_its_source(kernels.project_slots, slots, data.budget, shares - 0.1)
     equals_its_source(kernels.solve_block, data.loss[:2].copy(), np.zeros(2), 2, 1.0, (X[:2] @ X[:2].T).ravel())
     grown = slots._replace(count=slots.count.copy(), hot=slots.hot.copy())
     grown.count[ids] += 1

@@ -187,9 +187,6 @@ class _Tied:
     def shape(self, n_weights):
         return Shape(n_weights, covariance=self.covariance)
 
-    def dual_scale(self, v):
-        return 1.0
-
 
 def test_a_covariance_that_ties_weights_is_left_to_coordinate_ascent(rng):
     X = rng.normal(size=(60, 3))

@@ -92,12 +92,6 @@ class Blocked:
             self.share(alpha, b)[:] = block.feasible(self.share(alpha, b))
         return alpha
 
-    def combine(self, alpha: np.ndarray) -> np.ndarray:
-        return self.totals(alpha).v
-
-    def linear(self, alpha: np.ndarray) -> float:
-        return self.totals(alpha).linear
-
     def totals(self, alpha: np.ndarray) -> Totals:
         """Sums at the nearest feasible point, which is never formed as a whole."""
         sums = DualSums(self.n_weights)

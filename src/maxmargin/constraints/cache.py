@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels import planes as kernels
+from ..kernels import planes as kernels, rows as row_kernels
 from ..kernels.maps import WeightMap
+from ..kernels.simplex import project_examples
 from ..kernels.sums import dot as bounded_dot
 from ..problem import Planes, Rivals, Rows, TotalLoss, Totals
 from ..protocols import OracleError
@@ -68,7 +69,7 @@ class Cache(StoredPlanes, Closed):
 
     def combine(self, alpha: np.ndarray) -> np.ndarray:
         v = np.zeros(self.n_weights) if self.away is None else self.away.v.copy()
-        kernels.combine(self.store.arrays, self.slots, alpha, v)
+        row_kernels.combine(self.store.rows.arrays, self._coefficients(alpha), v)
         return v
 
     def linear(self, alpha: np.ndarray) -> float:
@@ -78,7 +79,7 @@ class Cache(StoredPlanes, Closed):
 
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
         alpha = np.where(self.used(), alpha, 0.0)
-        kernels.project_slots(self.slots, self.budget, alpha)
+        project_examples(alpha, self.slots.first, self.budget)
         return alpha
 
     def totals(self, alpha: np.ndarray) -> Totals:
@@ -94,13 +95,8 @@ class Cache(StoredPlanes, Closed):
 
     def _totals(self, alpha: np.ndarray) -> Totals:
         """Of planes at hand, with what rounding may have changed in their rows."""
-        slots, used = self.slots, np.flatnonzero(self.used())
-        coefficient = np.zeros(self.store.n_rows)
-        np.add.at(coefficient, slots.row[used], alpha[used])
-        shift = slots.shift[self._example_of(used)]
-        np.add.at(coefficient, shift[shift >= 0], -alpha[used][shift >= 0])
         sums = DualSums(self.n_weights)
-        sums.add_rows(self.store.rows, coefficient)
+        sums.add_rows(self.store.rows, self._coefficients(alpha))
         sums.add_linear(*self._bounded_linear(alpha))
         found = sums.totals()
         linear_error, v_error = gamma(4) * abs(found.linear), gamma(4) * sums.size  # of rows as they are stored
@@ -108,6 +104,15 @@ class Cache(StoredPlanes, Closed):
             linear_error += self.errors.loss * abs(found.linear)
             v_error += float(self.errors.factor * alpha.sum()) * self.errors.scale
         return Totals(found.linear, found.v, found.linear_error + linear_error, found.v_error + v_error)
+
+    def _coefficients(self, alpha: np.ndarray) -> np.ndarray:
+        """How much each stored row counts for in v."""
+        slots, used = self.slots, np.flatnonzero(self.used())
+        coefficients = np.zeros(self.store.n_rows)
+        np.add.at(coefficients, slots.row[used], alpha[used])
+        shift = slots.shift[self._example_of(used)]
+        np.add.at(coefficients, shift[shift >= 0], -alpha[used][shift >= 0])
+        return coefficients
 
     def _bounded_linear(self, alpha: np.ndarray) -> tuple[float, float]:
         used = self.used()
@@ -173,7 +178,7 @@ class Cache(StoredPlanes, Closed):
         return moved(alpha, source)
 
     def leave(self, shares: Planes) -> None:
-        """Take in shares whose planes are not at hand, but their totals, as ``Searched.settled`` gives them."""
+        """Take in shares whose planes are not at hand, but their totals, as ``Searched.feasible`` gives them."""
         self.spilled.put(shares)
         self.away = shares.totals
 

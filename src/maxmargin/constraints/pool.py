@@ -13,7 +13,7 @@ import numpy as np
 from ..data.arrays import as_rows
 from ..problem import Rows
 from .base import Closed
-from .store import RowStore, as_table
+from .store import RowStore, as_table, matrix
 
 _OVERHEAD = 48  # bytes of a row besides its values and shares: norm, order of visits, place, columns, end
 _BYTES_PER_SHARE = 16  # momentum has a second copy
@@ -56,7 +56,7 @@ class Pool:
         """Take in examples of a block whose dual variables begin at ``first``; returns how many there was room for."""
         if self._store is None:
             self._reserve(block)
-        rows, chosen = self._alike(*_written_out(block.rows, examples))
+        rows, chosen = self._alike(*written_out(block.rows, examples))
         n = self._fitting(rows, chosen)
         store: RowStore = self._store  # type: ignore[assignment]
         store.append(rows, chosen[:n])
@@ -127,22 +127,21 @@ class Pool:
 
 def extracted(block: Any, examples: np.ndarray) -> Closed:
     """These examples of a block as a closed problem of its own, with rows of its own."""
-    rows, chosen = _written_out(block.rows, examples)
-    table = as_table(rows)[chosen] if not rows.dense else rows.data.reshape(rows.n_rows, rows.width)[chosen]
+    rows, chosen = written_out(block.rows, examples)
     columns = {name: c[examples] if c.size > 1 else c for name, c in block.columns().items()}
-    return type(block)(replace(as_rows(table), bias=block.rows.bias), **columns, **block.settings())
+    return type(block)(replace(as_rows(matrix(rows)[chosen]), bias=block.rows.bias), **columns, **block.settings())
 
 
 def _per_value(rows: Rows) -> int:
     return (8 if rows.second.size else rows.data.itemsize) + (0 if rows.dense else 4)
 
 
-def _written_out(rows: Rows, examples: np.ndarray) -> tuple[Rows, np.ndarray]:
+def written_out(rows: Rows, examples: np.ndarray) -> tuple[Rows, np.ndarray]:
     """Stored rows for the examples: their own, or the differences that they stand for, written out."""
     if not rows.second.size:
         return rows, examples.astype(np.int64)
     first, second = rows.first[examples], rows.second[examples]
-    table = rows.data.reshape(rows.n_rows, rows.width) if rows.dense else as_table(rows)
+    table = matrix(rows)
     # Differences of numbers of float32 are no numbers of float32, and bounds rely on these rows.
     written = as_rows(table[first].astype(np.float64) - table[second])
     return written, np.arange(examples.size)

@@ -172,6 +172,11 @@ def as_table(rows: Rows) -> sp.csr_matrix:
     """Rows as a sparse matrix, on the same arrays."""
     shape = (rows.n_rows, rows.width)
     if rows.dense:
-        return sp.csr_matrix(rows.data[: rows.n_rows * rows.width].reshape(shape))
+        return sp.csr_matrix(matrix(rows))
     end = rows.indptr[rows.n_rows]
     return sp.csr_matrix((rows.data[:end], rows.indices[:end], rows.indptr[: rows.n_rows + 1]), shape=shape)
+
+
+def matrix(rows: Rows) -> np.ndarray | sp.csr_matrix:
+    """Stored rows as a matrix on the same arrays, dense or sparse as they are."""
+    return rows.data[: rows.n_rows * rows.width].reshape(rows.n_rows, rows.width) if rows.dense else as_table(rows)

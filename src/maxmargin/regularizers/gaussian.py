@@ -132,9 +132,6 @@ class GaussianPrior:
             return Shape(n_weights, centre=centre, covariance=np.ascontiguousarray(covariance))
         return Shape(n_weights, centre=centre, scale=np.broadcast_to(covariance, n_weights).copy())
 
-    def dual_scale(self, v: np.ndarray) -> float:
-        return 1.0
-
     def __repr__(self) -> str:
         mean, covariance = (
             str(a.item()) if a.ndim == 0 else f"<{'×'.join(map(str, a.shape))} array>"

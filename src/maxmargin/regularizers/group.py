@@ -143,8 +143,6 @@ class GroupNorm:
         )
 
     def dual_scale(self, v: np.ndarray) -> float:
-        if not self.pure:
-            return 1.0
         norms = self.norms(v)
         over = norms > self._threshold
         return float((self._threshold[over] / norms[over]).min()) if over.any() else 1.0

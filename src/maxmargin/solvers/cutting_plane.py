@@ -11,6 +11,7 @@ is what is certified.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,7 +21,7 @@ from ..constraints.cache import Cache
 from ..constraints.searched import uncertainty, violations
 from ..data.arrays import as_rows
 from ..kernels import rows as row_kernels
-from ..problem import Planes, Problem, Rivals, TotalLoss
+from ..problem import Planes, Problem, Rivals, TotalLoss, Totals
 from ..regularizers.vectors import dot
 from .ascent_state import AscentState
 from .dual_coordinate import DualCoordinate
@@ -52,8 +53,9 @@ class CuttingPlane:
         cache, coordinate = Cache(1, problem.n_weights, np.ones(1)), DualCoordinate()
         state = CuttingState.over(cache, problem.regularizer, coordinate, gap=np.inf)
         if warm is not None:
-            shares = problem.open.settled(warm)
-            _add(state, shares, shares.totals.v, shares.totals.linear)
+            shares = problem.open.feasible(warm)
+            linear, v, *_ = cast(Totals, shares.totals)
+            _add(state, shares, v, linear)
             state.inner.alpha[cache.used()] = 1.0
             state.recombine()
         return state

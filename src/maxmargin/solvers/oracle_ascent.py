@@ -93,9 +93,10 @@ class OracleAscent(Explore[AscentState]):
 
     def _fill(self, constraints: Searched, cache: Cache, warm: Planes, weights: WeightMap) -> np.ndarray:
         """Hot start. Rows for which there may be no room are formed later, when their examples come into view."""
-        shares = constraints.feasible(warm) if self.memory is None else constraints.settled(warm)
-        if shares.rivals is not None:
-            return cache.fill(shares, shares.rivals, cache.no_shares(), weights)
+        shares = constraints.feasible(warm)
+        if self.memory is None and not constraints.in_views:
+            rivals = constraints.oracle.planes(shares.example, shares.labels)
+            return cache.fill(shares, rivals, cache.no_shares(), weights)
         cache.leave(shares)
         return cache.no_shares()
 
