@@ -299,9 +299,6 @@ class Constraints(Protocol):
     holder: str
     """Where they are: "memory", "blocks", "oracle", or another row of ``solvers.choose.SOLVERS``."""
 
-    def no_shares(self) -> Any:
-        """Dual variables that are all zero."""
-
     def feasible(self, alpha: Any) -> Any:
         """The nearest feasible point, always a new object."""
 

@@ -81,9 +81,6 @@ class Blocked:
         """The dual variables of block b, not a copy."""
         return alpha[self.first[b] : self.first[b + 1]]
 
-    def no_shares(self) -> np.ndarray:
-        return np.zeros(self.dual_shape)
-
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
         alpha = np.array(alpha, dtype=np.float64, order="C")
         if alpha.shape != self.dual_shape:

@@ -17,10 +17,8 @@ from ..rounding import gamma
 from .answers import Spilled, joined_planes
 from .base import Closed
 from .store import Stored, placed
-from .stored_planes import Slots, StoredPlanes, moved
+from .stored_planes import StoredPlanes, moved
 from .sums import DualSums
-
-__all__ = ["Cache", "Slots"]  # kernels that an earlier version has compiled look for Slots here
 
 
 class Cache(StoredPlanes, Closed):

@@ -91,7 +91,8 @@ class Classes(Closed):
         into.add_linear(*self._bounded_linear(alpha))
 
     def _bounded_linear(self, alpha: np.ndarray) -> tuple[float, float]:
-        return sums.dot(self.cost[self.label].reshape(-1), alpha.reshape(-1))
+        i, k = np.nonzero(alpha)
+        return sums.dot(self.cost[self.label[i], k], alpha[i, k])
 
     def explicit(self) -> SharedSlack:
         """The same constraints with every row written out: slow and large, but any regularizer works on it."""

@@ -56,7 +56,7 @@ class Pool:
         """Take in examples of a block whose dual variables begin at ``first``; returns how many there was room for."""
         if self._store is None:
             self._reserve(block)
-        rows, chosen = self._alike(*written_out(block.rows, examples))
+        rows, chosen = self._alike(*_written_out(block.rows, examples))
         n = self._fitting(rows, chosen)
         store: RowStore = self._store  # type: ignore[assignment]
         store.append(rows, chosen[:n])
@@ -127,7 +127,7 @@ class Pool:
 
 def extracted(block: Any, examples: np.ndarray) -> Closed:
     """These examples of a block as a closed problem of its own, with rows of its own."""
-    rows, chosen = written_out(block.rows, examples)
+    rows, chosen = _written_out(block.rows, examples)
     columns = {name: c[examples] if c.size > 1 else c for name, c in block.columns().items()}
     return type(block)(replace(as_rows(matrix(rows)[chosen]), bias=block.rows.bias), **columns, **block.settings())
 
@@ -136,7 +136,7 @@ def _per_value(rows: Rows) -> int:
     return (8 if rows.second.size else rows.data.itemsize) + (0 if rows.dense else 4)
 
 
-def written_out(rows: Rows, examples: np.ndarray) -> tuple[Rows, np.ndarray]:
+def _written_out(rows: Rows, examples: np.ndarray) -> tuple[Rows, np.ndarray]:
     """Stored rows for the examples: their own, or the differences that they stand for, written out."""
     if not rows.second.size:
         return rows, examples.astype(np.int64)

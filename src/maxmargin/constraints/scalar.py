@@ -13,8 +13,7 @@ from ..problem import Rows
 from ..protocols import Loss
 from .base import Closed, check_entries
 from .description import Description
-from .pool import written_out
-from .store import matrix
+from .store import picked
 
 
 class Scalar(Closed):
@@ -88,10 +87,12 @@ class Scalar(Closed):
     def mean_squared_norm(self) -> float:
         """The mean of ‖x_i‖² over some of the rows: what C is to be measured by."""
         some = np.linspace(0, self.n_examples - 1, min(self.n_examples, 1000)).astype(np.int64)
-        rows, chosen = written_out(self.rows, some)
-        squares = matrix(rows)[chosen]
-        squares = squares.multiply(squares) if sp.issparse(squares) else np.square(squares, dtype=np.float64)
-        bias = 0.0 if self.rows.second.size else self.rows.bias
+        rows, paired = self.rows, self.rows.second.size > 0
+        x = picked(rows, rows.first[some] if paired else some)
+        if paired:
+            x = x - picked(rows, rows.second[some])
+        squares = np.square(x.data if sp.issparse(x) else x, dtype=np.float64)
+        bias = 0.0 if paired else rows.bias
         return float(squares.sum()) / some.size + bias * bias
 
     def _bounded_linear(self, alpha: np.ndarray) -> tuple[float, float]:

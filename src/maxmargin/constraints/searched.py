@@ -78,9 +78,6 @@ class Searched:
         """These chunks, or what whoever searches elsewhere makes of them, for searches at the same weights."""
         return chunks if self.elsewhere is None else self.elsewhere.at_once(ids)
 
-    def no_shares(self) -> Planes:
-        return Planes(np.empty(0, np.int64), [], np.empty(0))
-
     def feasible(self, alpha: Planes) -> Planes:
         """The nearest feasible shares and what they come to; never more than a few rows are at hand."""
         order, example, shares = self._projected(alpha)

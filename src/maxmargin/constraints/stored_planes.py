@@ -100,13 +100,10 @@ class StoredPlanes:
     def add(self, ids: np.ndarray, rivals: Rivals, wanted: np.ndarray, weights: WeightMap) -> None:
         """Take in the wanted ones of some planes, one for each example of ``ids``, into the spare slots."""
         chosen = np.flatnonzero(wanted)
-        if chosen.size:
-            self._note(rivals.errors)
-            at = self.store.append(*self._unshifted(rivals.rows, ids, chosen))
-            self._name(ids, rivals, chosen, at, weights)
-
-    def _name(self, ids: np.ndarray, rivals: Rivals, chosen: np.ndarray, at: int, weights: WeightMap) -> None:
-        """Give the planes stored from row ``at`` on their slots, labels, losses and Gram blocks."""
+        if not chosen.size:
+            return
+        self._note(rivals.errors)
+        at = self.store.append(*self._unshifted(rivals.rows, ids, chosen))
         taken = self._spare(ids[chosen])
         slots = self.slots
         slots.row[taken], slots.loss[taken] = np.arange(at, at + taken.size), rivals.losses[chosen]

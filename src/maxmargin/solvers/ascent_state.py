@@ -65,11 +65,6 @@ class AscentState(Explored):
         return cls(cache=cache, cached=cached, coordinate=coordinate, inner=inner, lower=inner.lower, **more)
 
     @property
-    def patience(self) -> int:
-        """Passes in one epoch after which Newton's method is tried, where it applies."""
-        return 1 if self.crawls else 40
-
-    @property
     def alpha(self) -> Planes:
         planes = self.cache.planes(self.inner.alpha)
         return planes if self.positions is None else replace(planes, example=self.positions[planes.example])

@@ -42,9 +42,6 @@ class BlockAscent(RowAscent["BlockState"]):
         Sweeps over what is awake of a block before the next one is read.
     growth : float
         Optimize the pool whenever this many times as many examples were explored as it holds.
-    brief : int
-        Passes over the pool in the midst of a reading: by default 1; 6 where it holds several times more examples than
-        there are weights, and each pass settles little.
     fraction : float
         At the end of a reading, work on the pool until its gap is this fraction of what exploring saw.
     max_inner : int
@@ -59,7 +56,6 @@ class BlockAscent(RowAscent["BlockState"]):
     random_state: Seed = None
     hot_sweeps: int = 1
     growth: float = 3.0
-    brief: int | None = None
     fraction: float = 0.2
     max_inner: int = 100
     n_threads: int = 1
@@ -100,8 +96,7 @@ class BlockAscent(RowAscent["BlockState"]):
         return state.full or state.since >= self.growth * max(len(state.pool), 1)
 
     def _optimize_briefly(self, problem: Problem, state: BlockState) -> None:
-        usual = 6 if len(state.pool) > 5 * state.map.v.size else 1
-        brief = usual if self.brief is None else self.brief
+        brief = 6 if len(state.pool) > 5 * state.map.v.size else 1  # each settles little where weights are few
         self.optimize(problem, state, brief, self.fraction * state.met)
 
     def _look(self, problem: Problem, state: BlockState, view: tuple[int, Any]) -> None:
@@ -190,7 +185,7 @@ class BlockState(RowState):
     held: np.ndarray
     """Which examples are in the pool."""
     n_constraints: int
-    reading: Reading = field(init=False)
+    reading: Reading = field(init=False, repr=False)
     full: bool = False
     found: float = np.inf
     """The gap that the last reading met."""

@@ -80,18 +80,15 @@ class CuttingPlane:
         state.rearrange(cache.tidy(cache.used() & (cache.idle < self.idle_steps)))
         if loss - dot(plane, w) > float(cache.worst(_ALONE, w)[0]):
             _add(state, joined_planes(answers), plane, loss)
-        self._optimize(state)
-        state.estimate = state.gap / max(abs(state.lower + state.gap), 1e-300)
-        return state
-
-    def _optimize(self, state: CuttingState) -> None:
         inner = state.inner
         for _ in range(1000):
             order = np.zeros(1, np.int32)
-            _, seen, _ = state.cache.sweep(inner.alpha, inner.map, np.empty(0, np.float32), order, 1, 1, 1)
+            _, seen, _ = cache.sweep(inner.alpha, inner.map, np.empty(0, np.float32), order, 1, 1, 1)
             if seen <= self.inner_fraction * state.gap:
                 break
         state.recombine()
+        state.estimate = state.gap / max(abs(state.lower + state.gap), 1e-300)
+        return state
 
 
 def _add(state: CuttingState, answers: Planes, plane: np.ndarray, loss: float) -> None:

@@ -32,6 +32,7 @@ from .dual_coordinate import DualCoordinate
 from .explore import Explore
 from .searchers import search
 
+_PATIENCE = 40  # passes over the cache before Newton's method is tried, where it applies
 _A_WHILE = 20  # passes over the cache between two views
 _PASS_PAYS = 4  # a pass over the cache pays once a search was made for so many of its examples
 _PASS_PAYS_STREAM = 16  # of a stream there is no second look at what is gone
@@ -246,7 +247,9 @@ class OracleAscent(Explore[AscentState]):
         if at is None:
             state.evaluated = None
         else:
-            chunks = constraints.at_once(np.concatenate(chunks), _larger(chunks))
+            # Fewer, larger chunks: at the same weights nothing is gained by small ones.
+            larger = [np.concatenate(chunks[i : i + 8]) for i in range(0, len(chunks), 8)]
+            chunks = constraints.at_once(np.concatenate(chunks), larger)
         gap, losses = 0.0, []
 
         def weights() -> np.ndarray:
@@ -313,7 +316,8 @@ class OracleAscent(Explore[AscentState]):
         """Passes over the cache until its own gap is as small as wanted."""
 
         def newton(n: int) -> None:
-            if n == state.patience and few_weights.applies(state.inner.shape) and state.cache.away is None:
+            patience = 1 if state.crawls else _PATIENCE
+            if n == patience and few_weights.applies(state.inner.shape) and state.cache.away is None:
                 self._newton(problem, state, wanted)
 
         state.inner.wake()
@@ -340,8 +344,3 @@ class OracleAscent(Explore[AscentState]):
             inner.alpha = trial
             inner.stand(v, linear, problem.regularizer)
             inner.wake()
-
-
-def _larger(chunks: list[np.ndarray]) -> list[np.ndarray]:
-    """Fewer, larger chunks: at the same weights nothing is gained by small ones."""
-    return [np.concatenate(chunks[i : i + 8]) for i in range(0, len(chunks), 8)]
