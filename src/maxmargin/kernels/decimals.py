@@ -2,7 +2,8 @@
 
 m·10^q for whole m is a single rounded operation, hence exact, while m < 2^53 and |q| ≤ 22 (Clinger, "How to
 read floating point numbers accurately", 1990). Beyond that the upper 128 bits of 5^q decide (Lemire, "Number parsing
-at a gigabyte per second", 2021, algorithm 1). What neither settles is left to the caller, who has Python's ``float``.
+at a gigabyte per second", 2021, algorithm 1). What neither settles, and what has more than 18 digits besides zeros in
+front, is left to the caller, who has Python's ``float``.
 """
 
 import numpy as np
