@@ -77,7 +77,7 @@ NOT_BEST = r"complete on example \d+ is not the best latent value"
 WRONG = {
     "loss of latent values": (
         broken(loss=lambda self, y, a: Parts.loss(self, y, a) + 0.1 * (a[1] != (1, 1, 1))),
-        r"loss\(y, \(y, z\)\) must be 0 whatever the latent value: on example \d+, with z = \(",
+        r"loss .*must be 0",
     ),
     "worst completion": (
         broken(complete=lambda self, x, y, w: min(self.values(), key=lambda z: self.score(x, (y, z), w))),
@@ -203,7 +203,7 @@ def _with_fast_path(fault):
 
 @pytest.mark.parametrize("fault", ["complete", "scores", "listed", "answers", "rows", "truths"])
 def test_fast_path_that_disagrees_is_caught(fault, bags):
-    with pytest.raises(AssertionError, match=r"latent_oracle\(X, Y\)\..* disagree on example \d+"):
+    with pytest.raises(AssertionError, match=r"compiled search .* disagree on example \d+"):
         check_model(_with_fast_path(fault), *bags)
 
 

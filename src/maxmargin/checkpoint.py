@@ -22,7 +22,7 @@ import numpy as np
 from .files import locked, replacing
 from .persistence import decode, encode
 
-VERSION = 2
+VERSION = 3
 _SHARE = 20  # saving may take this part of the time: one twentieth
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -245,32 +246,54 @@ def check_model(model: Model | LatentModel, X: Any, Y: Any, *, random_state: See
         raise AssertionError(in_their_words(model, f"A method of the model failed: {said(error)}")) from error
 
 
-def _check_model(model: Model, X: Any, Y: Any, rng: Generator) -> None:
-    n = int(model.n_weights)
+def _check_model(
+    model: Model, X: Any, Y: Any, rng: Generator, truths: Callable[..., dict[int, list[Any]]] | None = None
+) -> None:
+    """``truths`` says which other answers, of equal right, are true at some weights: the best completions."""
     plain = PlainOracle(model, X, Y)
     ids = np.sort(rng.permutation(plain.n_examples)[:20])
-    exact = plain.exact
     truth = plain.planes(ids, [Y[i] for i in ids.tolist()])
     assert np.abs(truth.rows.data).max(initial=0.0) == 0.0, "features gave two vectors for one and the same (x, y)."
-    answers = {i: _borrowed(plain, i, rng) for i in ids.tolist()}
-    scale = _scale(plain, ids, answers)
+    answers = {i: [Y[i], *_borrowed(plain, i, rng)] for i in ids.tolist()}
+    scale = _scale(plain, answers)
     for size in (0.0, 0.1, 0.5, 1.0, 2.0, 10.0):  # where scores and losses are alike, mistakes show
-        w = size * scale * rng.normal(size=n)
+        w = size * scale * rng.normal(size=plain.n_weights)
         worst = plain.rivals(ids, w)
         found = violations(worst, w)
+        true = {} if truths is None else truths(answers, w)
         for p, i in enumerate(ids.tolist()):
             best = model.predict(X[i], w)
             assert not is_nothing(best, Y), f"predict gave None on example {i}. {NOTHING}"
-            answers[i] += [worst.labels[p], best]
-            assert found[p] >= -_slip(found[p]), (
-                f"most_violated on example {i} is beaten by the true answer, by {-found[p]:.6g}. It must maximise "
-                "loss(y, ŷ) + w·features(x, ŷ), and the truth is a candidate with loss 0. Do search and features "
-                "agree, in their signs too?"
+            missing = _most_missing(plain, i, [Y[i], *true.get(i, [])], w)
+            assert found[p] >= missing - _slip(missing), (
+                f"most_violated on example {i} is beaten by the true answer, by {missing - found[p]:.6g}. It must "
+                "maximise loss(y, ŷ) + w·features(x, ŷ), and the truth, with the best latent value if any, is a "
+                "candidate with loss 0. Do search and features agree, in their signs too?"
             )
-            if exact:
-                _check_beaten(plain, i, answers[i], found[p], w)
-                _check_prediction(model, X[i], i, best, [Y[i], *answers[i]], w)
-    _check_fast_path(model, plain, X, Y, ids, rng)
+            answers[i] += [worst.labels[p], best, *true.get(i, [])]
+            if not plain.exact:
+                continue
+            missing = _most_missing(plain, i, answers[i], w)
+            assert missing <= found[p] + _slip(missing), (
+                f"most_violated on example {i} is not the worst offender: its answer misses the margin by "
+                f"{found[p]:.6g}, another answer of the model by {missing:.6g}. Check the loss inside the search, its "
+                "sign and its scale, and that the search scores answers as features does; or say exact = False if the "
+                "search is approximate."
+            )
+            reached, highest = _score_of(model, X[i], best, w), max(_score_of(model, X[i], y, w) for y in answers[i])
+            assert highest <= reached + _slip(highest), (
+                f"predict on example {i} is not the best answer: its score is {reached:.6g}, another answer of the "
+                f"model has {highest:.6g}. predict must maximise w·features(x, y): do both score answers alike, with "
+                "the same signs?"
+            )
+    fast = oracle_for(model, X, Y)
+    for _ in range(3):
+        w = rng.normal(size=plain.n_weights)
+        ours = fast.rivals(ids, w)
+        if ours.excess is None:
+            _check_same("rivals", ids, violations(ours, w), violations(plain.rivals(ids, w), w))
+        again = violations(plain.planes(ids, ours.labels), w)
+        _check_same("the rows of rivals", ids, violations(ours, w), again)
 
 
 def _borrowed(plain: PlainOracle, i: int, rng: Generator) -> list[Any]:
@@ -294,54 +317,20 @@ def _size(x: Any) -> Any:
     return len(x) if hasattr(x, "__len__") else None
 
 
-def _scale(plain: PlainOracle, ids: np.ndarray, answers: dict[int, list[Any]]) -> float:
+def _scale(plain: PlainOracle, answers: dict[int, list[Any]]) -> float:
     """The size of weights at which differences of scores are about 1."""
-    sizes = [1e-12]
-    for i in ids.tolist():
-        for answer in answers[i]:
-            sizes.append(float(np.linalg.norm(plain.planes(np.array([i]), [answer]).rows.data)))
-    return 1.0 / max(sizes) if max(sizes) > 1e-12 else 1.0
+    known = (plain.planes(np.full(len(some), i), some).rows.data for i, some in answers.items())
+    largest = max(float(np.linalg.norm(rows)) for rows in known)
+    return 1.0 / largest if largest > 1e-12 else 1.0
 
 
 def _slip(value: float) -> float:
     return 1e-6 * (1.0 + abs(value))
 
 
-def _check_beaten(plain: PlainOracle, i: int, answers: list[Any], found: float, w: np.ndarray) -> None:
-    """No known answer may violate the margin more than the one that the model calls most violated."""
-    others = plain.planes(np.full(len(answers), i), answers)
-    highest = float(violations(others, w).max())
-    assert highest <= found + _slip(highest), (
-        f"most_violated on example {i} is not the worst offender: its answer misses the margin by {found:.6g}, another "
-        f"answer of the model by {highest:.6g}. Check the loss inside the search, its sign and its scale, and that "
-        "the search scores answers as features does; or say exact = False if the search is approximate."
-    )
-
-
-def _check_prediction(model: Model, x: Any, i: int, best: Any, answers: list[Any], w: np.ndarray) -> None:
-    reached = _score_of(model, x, best, w)
-    highest = max(_score_of(model, x, y, w) for y in answers)
-    assert highest <= reached + _slip(highest), (
-        f"predict on example {i} is not the best answer: its score is {reached:.6g}, another answer of the model has "
-        f"{highest:.6g}. predict must maximise w·features(x, y): do both score answers alike, with "
-        "the same signs?"
-    )
-
-
-def _check_fast_path(model: Model, plain: PlainOracle, X: Any, Y: Any, ids: np.ndarray, rng: Generator) -> None:
-    """A compiled search must be worth as much as the plain methods."""
-    fast = oracle_for(model, X, Y)
-    for _ in range(3):
-        w = rng.normal(size=int(model.n_weights))
-        ours, theirs = fast.rivals(ids, w), plain.rivals(ids, w)
-        for i, a, b in zip(ids.tolist(), violations(ours, w), violations(theirs, w), strict=True):
-            assert abs(a - b) <= 1e-4 * (1.0 + abs(b)) or ours.excess is not None, (
-                f"oracle(X, Y).rivals and most_violated disagree on example {i}: {a:.6g} against {b:.6g}."
-            )
-        again = plain.planes(ids, ours.labels)
-        assert np.allclose(violations(ours, w), violations(again, w), rtol=1e-4, atol=1e-4), (
-            "The rows of oracle(X, Y).rivals are not features(x, y) − features(x, ŷ)."
-        )
+def _most_missing(plain: PlainOracle, i: int, answers: list[Any], w: np.ndarray) -> float:
+    """By how much the worst of some answers misses the margin."""
+    return float(violations(plain.planes(np.full(len(answers), i), answers), w).max())
 
 
 def _check_bounds(model: Any, X: Any, Y: Any, rng: Generator) -> None:
@@ -367,65 +356,38 @@ def _check_bounds(model: Any, X: Any, Y: Any, rng: Generator) -> None:
 
 def _check_latent_model(model: Any, X: Any, Y: Any, rng: Generator) -> None:
     plain = PlainLatentOracle(model, X, Y)
-    exact = plain.exact
     first = plain.complete(np.zeros(plain.n_weights))[0]
-    ids = np.sort(rng.permutation(plain.n_examples)[:20])
-    known: dict[int, list[Any]] = {i: [first[i]] for i in ids.tolist()}
-    _check_free_of_loss(model, Y, known)
-    truths = plain.truths(np.arange(plain.n_examples), first)
-    _check_model(Completed(model), X, truths, rng)
-    scale = _scale(
-        PlainOracle(Completed(model), X, truths),
-        ids,
-        {i: [model.predict(X[i], np.zeros(plain.n_weights))] for i in ids.tolist()},
-    )
-    for size in (0.0, 0.1, 1.0, 10.0):
-        w = size * scale * rng.normal(size=plain.n_weights)
+    known: dict[int, list[Any]] = {i: [first[i]] for i in range(plain.n_examples)}
+
+    def truths(answers: dict[int, list[Any]], w: np.ndarray) -> dict[int, list[Any]]:
         best, top = plain.complete(w)
-        for i in ids.tolist():
-            known[i].append(best[i])
+        for i, met in answers.items():
             _check_latent_scores(plain, i, best[i], top[i], w, rng)
+            known[i] += [*(z for y, z in met if np.array_equal(y, Y[i])), best[i]]
             if hasattr(model, "propose"):
                 known[i].append(_proposed(plain, i, known[i][-1], w, rng))
-            worst = model.most_violated(X[i], Y[i], w)
-            reached = model.loss(Y[i], worst) + _score_of(model, X[i], worst, w)
-            assert reached >= top[i] - _slip(top[i]), (
-                f"most_violated on example {i} is beaten by the true label with its best latent value, by "
-                f"{top[i] - reached:.6g}: its loss would be negative. most_violated must maximise loss(y, (ŷ, ẑ)) + "
-                "w·features(x, (ŷ, ẑ)) over all pairs, and (y, complete(x, y, w)) is one of them, with loss 0."
+            for z in known[i]:
+                loss = float(model.loss(Y[i], (Y[i], z)))
+                assert loss == 0.0, (
+                    f"loss(y, (y, z)) must be 0 whatever the latent value: it is {loss} on example {i}, with z = {z!r}."
+                )
+            scores = plain.scores(np.full(len(known[i]), i), known[i], w)
+            p = int(np.argmax(scores))
+            assert scores[p] <= top[i] + _slip(top[i]) or not plain.exact, (
+                f"complete on example {i} is not the best latent value: z = {best[i]!r} has a score of {top[i]:.6g}, "
+                f"z = {known[i][p]!r} has {scores[p]:.6g}. complete must maximise w·features(x, (y, z)) over z; or say "
+                "exact = False."
             )
-            known[i] += [z for y, z in (worst, model.predict(X[i], w)) if np.array_equal(y, Y[i])]
-            if exact:
-                _check_completion(plain, i, best[i], top[i], known[i], w)
-    _check_free_of_loss(model, Y, known)
+        return {i: [(Y[i], best[i])] for i in answers}
+
+    _check_model(Completed(model), X, plain.truths(np.arange(plain.n_examples), first), rng, truths)
     if hasattr(model, "latent_oracle"):
-        _check_latent_oracle(model, plain, ids, first, rng)
+        _check_latent_oracle(model, plain, np.sort(rng.permutation(plain.n_examples)[:20]), first, rng)
 
 
 def _score_of(model: Any, x: Any, answer: Any, w: np.ndarray) -> float:
     features = model.features(x, answer)
     return float((features @ w)[0]) if hasattr(features, "tocsr") else float(np.ravel(features) @ w)
-
-
-def _check_free_of_loss(model: Any, Y: Any, known: dict[int, list[Any]]) -> None:
-    for i, values in known.items():
-        for z in values:
-            loss = float(model.loss(Y[i], (Y[i], z)))
-            assert loss == 0.0, (
-                f"loss(y, (y, z)) must be 0 whatever the latent value: on example {i}, with z = {z!r}, it is {loss}."
-            )
-
-
-def _check_completion(
-    plain: PlainLatentOracle, i: int, best: Any, top: float, values: list[Any], w: np.ndarray
-) -> None:
-    """No known latent value may be better than the one that the model calls best."""
-    scores = plain.scores(np.full(len(values), i), values, w)
-    p = int(np.argmax(scores))
-    assert scores[p] <= top + _slip(top), (
-        f"complete on example {i} is not the best latent value: z = {best!r} has a score of {top:.6g}, z = "
-        f"{values[p]!r} has {scores[p]:.6g}. complete must maximise w·features(x, (y, z)) over z; or say exact = False."
-    )
 
 
 def _check_latent_scores(
@@ -479,7 +441,9 @@ def _check_latent_oracle(model: Any, plain: PlainLatentOracle, ids: np.ndarray, 
         _check_same("complete", everybody, top, plain.scores(everybody, best, w))
         if exact:  # others may begin where they have found something before
             _check_same("complete", everybody, top, plain.complete(w)[1])
-        _check_same("scores", everybody, fast.scores(everybody, best, w), plain.scores(everybody, best, w))
+        _check_same(
+            "latent_oracle(X, Y).scores", everybody, fast.scores(everybody, best, w), plain.scores(everybody, best, w)
+        )
         _check_same("scores", ids, fast.scores(ids, some, w), plain.scores(ids, some, w))
         listed, ours = fast.listed(w), plain.listed(w)
         if listed is not None and ours is not None:
@@ -502,7 +466,7 @@ def _check_latent_oracle(model: Any, plain: PlainLatentOracle, ids: np.ndarray, 
 def _check_same(what: str, ids: np.ndarray, ours: np.ndarray, theirs: np.ndarray) -> None:
     wrong = np.flatnonzero(~(np.abs(ours - theirs) <= 1e-4 * (1.0 + np.abs(theirs))))
     assert not wrong.size, (
-        f"latent_oracle(X, Y).{what} and the plain methods of the model disagree on example {ids[wrong[0]]}: "
+        f"{what} of the compiled search and the plain methods of the model disagree on example {ids[wrong[0]]}: "
         f"{ours[wrong[0]]:.6g} against {theirs[wrong[0]]:.6g}."
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -145,14 +145,13 @@ class Rivals:
 class Planes:
     """Dual variables of an open problem: a share α for some answers to some examples.
 
-    Answers rather than feature vectors are kept, so that whoever has the data can form the vectors anew. ``rivals`` are
-    these vectors, and ``totals`` what all shares come to, where somebody has formed them.
+    Answers rather than feature vectors are kept, so that whoever has the data can form the vectors anew. ``totals`` is
+    what all shares come to, where somebody has formed them.
     """
 
     example: np.ndarray
     labels: Sequence[Any]
     alpha: np.ndarray
-    rivals: Rivals | None = None
     totals: Totals | None = None
 
     def __len__(self) -> int:
@@ -213,34 +212,25 @@ class Problem:
     @property
     def closed(self) -> Closed:
         """The constraints, for solvers that need all in memory; ``constraints.closed`` says only that all are known."""
-        if not self.constraints.closed:
-            raise ValueError(
-                "This solver needs all constraints at hand, but they are searched for here. Use OracleAscent or "
-                "CuttingPlane."
-            )
-        if self.constraints.holder != "memory":
-            raise ValueError(
-                "This solver needs all constraints in memory, but they come in blocks here. Use BlockAscent or "
-                "InteriorPoint."
-            )
-        return cast("Closed", self.constraints)
+        return self._held_in("memory")
 
     @property
     def blocked(self) -> Blocked:
         """The constraints, for solvers that read them block by block."""
-        if self.constraints.holder != "blocks":
-            raise ValueError("This solver reads constraints in blocks, but there are none here. Use DualCoordinate.")
-        return cast("Blocked", self.constraints)
+        return self._held_in("blocks")
 
     @property
     def open(self) -> Searched:
         """The constraints, for solvers that search for them."""
-        if self.constraints.closed:
+        return self._held_in("oracle")
+
+    def _held_in(self, holder: str) -> Any:
+        if self.constraints.holder != holder:
             raise ValueError(
-                "This solver searches for constraints, but all of them are at hand here. Use DualCoordinate, or "
-                "InteriorPoint."
+                f"This solver takes constraints that are held in {holder!r}, here they are held in "
+                f"{self.constraints.holder!r}. maxmargin.solvers.choose(problem) finds one that fits."
             )
-        return cast("Searched", self.constraints)
+        return self.constraints
 
 
 @dataclass(frozen=True)

@@ -297,20 +297,12 @@ class Constraints(Protocol):
     holder: str
     """Where they are: "memory", "blocks", "oracle", or another row of ``solvers.choose.SOLVERS``."""
 
-    def no_shares(self) -> Any:
-        """Dual variables that are all zero."""
-
     def feasible(self, alpha: Any) -> Any:
         """The nearest feasible point, always a new object."""
 
-    def combine(self, alpha: Any) -> np.ndarray:
-        """v = Σ α (truth − rival), from nothing."""
-
-    def linear(self, alpha: Any) -> float:
-        """The part of the dual objective that does not depend on the regularizer."""
-
     def totals(self, alpha: Any) -> Totals:
-        """``linear`` and ``combine`` of the nearest feasible point, and by how much rounding may have changed them."""
+        """Σ l α and v = Σ α (truth − rival) of the nearest feasible point, and by how much rounding may have changed
+        them."""
 
     def evaluate(self, w: np.ndarray) -> TotalLoss:
         """Σ_i C_i·(loss of example i), every example at this one w, and by how much it may be underrated."""
@@ -322,9 +314,10 @@ class Regularizer(Protocol):
     Optional: ``value_error(w)`` and ``conjugate_error(v, error)``, what rounding may have changed in ``value`` and
     ``conjugate`` where these are more than sums of a few products for each weight (``regularizers.rounding``).
 
-    One that is not strongly convex says ``pure = True`` and has two methods more, for proximal steps: ``around(centre,
-    l2)``, the same Ω with l2/2 ‖w − centre‖² added, and ``dual_radius()``, the largest ‖v‖ for which Ω*(v) is finite.
-    It has neither ``weights`` nor ``shape``: these complain.
+    One that is not strongly convex says ``pure = True`` and has three methods more, for proximal steps:
+    ``around(centre, l2)``, the same Ω with l2/2 ‖w − centre‖² added; ``dual_radius()``, the largest ‖v‖ for which Ω*(v)
+    is finite; and ``dual_scale(v)``, the largest s ≤ 1 for which Ω*(s·v) is. It has neither ``weights`` nor ``shape``:
+    these complain.
     """
 
     def value(self, w: np.ndarray) -> float:
@@ -338,9 +331,6 @@ class Regularizer(Protocol):
 
     def shape(self, n_weights: int) -> Shape:
         """The same map as arrays for the kernels; complains if it does not fit ``n_weights``."""
-
-    def dual_scale(self, v: np.ndarray) -> float:
-        """The largest s ≤ 1 for which Ω*(s·v) is finite: 1 for every strongly convex Ω."""
 
 
 class Loss(Protocol):

@@ -255,40 +255,6 @@ def test_dense_and_sparse_planes_live_in_one_cache(first_sparse):
     np.testing.assert_allclose(cache.combine(shares), X.T @ alpha, rtol=1e-12, atol=1e-12)
 
 
-def test_merge_leaves_one_plane_per_example_and_keeps_the_dual():
-    for seed in range(3):
-        case = _case(seed, sparse=seed % 2, n_examples=12)
-        rng, data, X, alpha, cache, shares, m = case.rng, case.data, case.X, case.alpha, case.cache, case.shares, case.m
-        merged = cache.merge(shares, m)
-        held = np.unique(data.example[alpha > 0])
-        assert cache.n_constraints == held.size
-        np.testing.assert_allclose(cache.combine(merged), X.T @ alpha, rtol=1e-5, atol=1e-5)
-        assert cache.linear(merged) == pytest.approx(data.loss @ alpha, rel=1e-9)
-        np.testing.assert_allclose(cache.slots.first[1:] - cache.slots.first[:-1], cache.slots.count + 1)
-        _check_gram(cache, np.eye(X.shape[1]))
-        # The answers behind the merged planes, with what is theirs of the shares.
-        planes = cache.planes(merged)
-        assert planes.labels == [f"answer {j}" for j in np.flatnonzero(alpha > 0)]
-        np.testing.assert_allclose(planes.alpha, alpha[alpha > 0], rtol=1e-9)
-        # A second merge, after more planes have come, mixes the mixtures.
-        new = rng.normal(size=(12, X.shape[1])).astype(np.float32).astype(float)
-        cache.add(np.arange(12), Rivals(["new"] * 12, as_rows(new), np.ones(12)), np.ones(12, bool), m)
-        slot = cache.slots.first[:-1] + cache.slots.count - 1
-        half = 0.5 * merged
-        half[slot] += 0.5 * data.budget
-        v = cache.combine(half)
-        again = cache.merge(half, m)
-        np.testing.assert_allclose(cache.combine(again), v, rtol=1e-5, atol=1e-5)
-        answers = cache.planes(again)
-        assert answers.labels.count("new") == np.count_nonzero(data.budget)
-        vectors = {f"answer {j}": x for j, x in enumerate(X)}
-        by_answers = sum(
-            a * (new[i] if label == "new" else vectors[label])
-            for i, label, a in zip(answers.example, answers.labels, answers.alpha, strict=True)
-        )
-        np.testing.assert_allclose(by_answers, v, rtol=1e-5, atol=1e-5)
-
-
 @pytest.mark.parametrize("name", ["l2", "diagonal", "full", "group+l2"])
 def test_relabelled_cache_equals_one_built_with_the_new_truth(name):
     for seed in range(2):
@@ -331,7 +297,6 @@ def test_relabelled_cache_equals_one_built_with_the_new_truth(name):
         assert found.certificate.upper == pytest.approx(wanted.certificate.upper, rel=1e-5, abs=1e-6)
         cache.sweep(shares, m, NO_NORMS, np.arange(10, dtype=np.int32), 10, 1, SEED)
         np.testing.assert_allclose(m.v, cache.combine(shares), rtol=1e-9, atol=1e-9)
-        np.testing.assert_allclose(cache.combine(cache.merge(shares, m)), m.v, rtol=1e-5, atol=1e-5)
 
 
 def test_bytes_are_those_of_all_arrays_and_fall_when_planes_leave():
@@ -380,12 +345,10 @@ def test_other_kernels_equal_their_source(sparse):
     stored, slots = cache.store.arrays, cache.slots
     slots.gram[:] = np.where(np.isfinite(slots.gram), slots.gram, 0.0)
     ids = np.array([0, 3, 6])
-    equals_its_source(kernels.combine, stored, slots, shares, np.zeros(X.shape[1]))
     scratch = np.zeros(X.shape[1])
     for everywhere in (False, True):
         equals_its_source(kernels.fill_gram, stored, slots, ids, m, everywhere, scratch, True)
     equals_its_source(kernels.worst_cached, stored, slots, ids, rng.normal(size=X.shape[1]), np.zeros(3))
-    equals_its_source(kernels.project_slots, slots, data.budget, shares - 0.1)
     equals_its_source(kernels.solve_block, data.loss[:2].copy(), np.zeros(2), 2, 1.0, (X[:2] @ X[:2].T).ravel())
     grown = slots._replace(count=slots.count.copy(), hot=slots.hot.copy())
     grown.count[ids] += 1

@@ -108,8 +108,8 @@ def test_sides_and_rows_named_by_number_equal_rows_written_out(name, sparse, rng
 @pytest.mark.parametrize(
     ("first", "more", "message"),
     [
-        ([0, 2, 4], {"loss": np.ones(3)}, "4 rows, 3 losses"),
-        ([0, 2, 3], {}, "last offset of 3"),
+        ([0, 2, 4], {"loss": np.ones(3)}, "4 rows need 4 .* got 3 losses"),
+        ([0, 2, 3], {}, "offsets from 0 to 4"),
         ([0, 2, 3, 4], {"budget": np.ones(2)}, "SharedSlack"),
         ([1, 2, 4], {}, "SharedSlack"),
         ([0, 3, 2, 4], {}, "SharedSlack"),

@@ -409,6 +409,4 @@ def test_kernels_equal_their_source_and_gather_rows(rng):
     rows = order, x.indptr.astype(np.int64), np.diff(x.indptr), x.indices, x.data
     _, (*_, indptr, indices, values) = equals_its_source(gather_entries, *rows, *out)
     assert (sp.csr_matrix((values, indices, indptr), shape=x.shape) != x[order]).nnz == 0
-    keys = np.empty(1000, np.uint64)
-    _, (*_, keys) = equals_its_source(scrambled, np.arange(-500, 500), np.uint64(17), keys, rtol=0.0)
-    assert np.unique(keys).size == 1000
+    assert np.unique(scrambled(np.arange(-500, 500), np.uint64(17))).size == 1000

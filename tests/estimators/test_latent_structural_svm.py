@@ -28,7 +28,7 @@ from maxmargin.latent.warm_started import WarmStarted
 from maxmargin.models import Bags, Chain
 from maxmargin.protocols import OracleError
 from maxmargin.regularizers import GaussianPrior, GroupNorm
-from maxmargin.solvers import CuttingPlane, OracleAscent
+from maxmargin.solvers import OracleAscent
 
 CHOOSERS = [CCCP(), RandomWalk(3), RandomSubset(0.5), MultiFold(4), MultiFold(None), MaximumEntropy(0.99)]
 # Functions of the user's: known when they fit, not in files.
@@ -164,9 +164,7 @@ def test_states_that_are_not_needed_are_dropped():
     assert svm.score(X, y) > -0.1
 
 
-@pytest.mark.parametrize(
-    "solver", ["oracle_ascent", "cutting_plane", OracleAscent(chunk=3), CuttingPlane(0.5)], ids=named
-)
+@pytest.mark.parametrize("solver", ["oracle_ascent", "cutting_plane", OracleAscent(chunk=3)], ids=named)
 def test_every_solver_serves(solver, hard):
     X, Y = hard
     w0 = np.array([1.0, -1.0, 0.5])

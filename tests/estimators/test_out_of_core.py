@@ -418,49 +418,6 @@ def test_warm_start_begins_where_the_last_run_ended(name):
     assert beyond.lower == pytest.approx(lower_bound(whole, 1e3 * first.alpha), rel=1e-9)
 
 
-def _far_and_near(rng, n=400):
-    """Sorted: a few rows around the boundary, and then many that lie far on their side of it."""
-    X = rng.normal(size=(n, 4))
-    X[:, 0] = np.where(np.arange(n) < 80, X[:, 0], 8.0 + rng.random(n)) * np.where(np.arange(n) % 2, 1, -1)
-    y = np.where(np.arange(n) % 2, 1, -1)
-    y[:80] = np.where(X[:80, 0] + 0.5 * rng.normal(size=80) > 0, 1, -1)
-    return Data(X, y)
-
-
-@pytest.mark.parametrize("kind", ["hinge", "squared", "classes"])
-def test_blocks_without_support_vectors_are_not_read(kind, rng):
-    data = _far_and_near(rng)
-    C = np.array([0.5])
-    if kind == "classes":
-        data = Data(data.X, (data.y > 0).astype(np.int32))
-        problem, whole = _blocked(
-            data, 20, lambda x, y: multiclass(x, y.astype(np.int32), 1.0 - np.eye(2), C), 8, columns=(2,)
-        )
-    else:
-        problem, whole = _blocked(
-            data,
-            20,
-            lambda x, y: binary(x, y.astype(np.int8), C, loss=SquaredHinge() if kind == "squared" else None),
-            4,
-        )
-    solver = BlockAscent(random_state=0, max_inner=3)
-    state = solver.start(problem)
-    state.goal = 1e-9
-    visited = []
-    for _ in range(20):
-        state = solver.step(problem, state)
-        visited.append(state.visited)
-        assert state.lower == pytest.approx(lower_bound(whole, state.alpha), rel=1e-9)
-    assert visited[0] == 400
-    assert min(visited) < 200
-    solution = solve(problem, solver, tol=1e-6)
-    assert solution.converged
-    reference = solve(whole, DualCoordinate(random_state=0), tol=1e-8)
-    assert solution.certificate.lower <= reference.certificate.upper
-    assert reference.certificate.lower <= solution.certificate.upper
-    assert _gap(whole, solution) <= 1e-6
-
-
 def _gap(problem, solution):
     """The relative gap from weights and dual variables alone, on the problem in one piece."""
     upper = upper_bound(problem, solution.weights).total

@@ -9,7 +9,7 @@ from generators import covariance, many_classes, shared_slack, two_classes
 from maxmargin.checks import check_constraints
 from maxmargin.constraints import SharedSlack
 from maxmargin.data.arrays import as_rows
-from maxmargin.kernels import bags, classes, maps, order, pairs, rows as row_kernels, scalar, shared
+from maxmargin.kernels import bags, classes, maps, order, pairs, rows as row_kernels, scalar, shared, simplex
 from maxmargin.losses import EpsilonInsensitive, LossShape, SmoothedHinge, SquaredEpsilonInsensitive, SquaredHinge
 from maxmargin.models import binary, multiclass, ranking, regression
 from maxmargin.problem import TotalLoss, Totals
@@ -160,7 +160,6 @@ def test_combine_and_total_loss_equal_their_source(sparse, rng):
     for c in _scalar_problems(rng, sparse):
         w, alpha = rng.normal(size=c.n_weights), rng.normal(size=c.dual_shape)
         equals_its_source(scalar.total_loss, c._arrays, *c._terms, w)
-        equals_its_source(scalar.dual_linear, *c._terms, alpha)
         equals_its_source(row_kernels.combine, c._arrays, alpha, np.zeros(c.n_weights))
         equals_its_source(row_kernels.bounded_combine, c._arrays, alpha, *np.zeros((3, c.n_weights)))
         equals_its_source(row_kernels.bounded_scores, c._arrays, w, *np.empty((2, len(c.rows))))
@@ -171,7 +170,6 @@ def test_combine_and_total_loss_equal_their_source(sparse, rng):
     alpha = c.feasible(rng.normal(size=c.dual_shape))
     equals_its_source(classes.total_loss, c._arrays, *c._terms, rng.normal(size=c.n_weights))
     equals_its_source(classes.bounded_combine, c._arrays, c.label, alpha, *np.zeros((3, c.n_weights)))
-    equals_its_source(classes.dual_linear, c.label, c.cost, alpha)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -188,9 +186,7 @@ def test_looking_at_bags_equals_its_source(sparse, rng):
 
 def test_projections_equal_their_source(rng):
     c = _shared_problem(rng, False)
-    equals_its_source(shared.project_examples, 2 * rng.normal(size=c.dual_shape), c.first, c.budget)
-    c = _class_problem(rng, False)
-    equals_its_source(classes.project_examples, c.label, c.budget, 2 * rng.normal(size=c.dual_shape))
+    equals_its_source(simplex.project_examples, 2 * rng.normal(size=c.dual_shape), c.first, c.budget)
 
 
 def test_projection_is_the_nearest_feasible_point(rng):
@@ -199,7 +195,7 @@ def test_projection_is_the_nearest_feasible_point(rng):
         n, total = int(rng.integers(1, 7)), rng.uniform(0.1, 2.0)
         given = 2 * rng.normal(size=n)
         nearest = given.copy()
-        shared.project(nearest, total)
+        simplex.project(nearest, total)
         assert nearest.min() >= 0
         assert nearest.sum() <= total * (1 + 1e-12)
         corners = np.vstack([np.zeros(n), total * np.eye(n)])

@@ -276,6 +276,6 @@ def test_rows_of_all_graphs_are_formed_together(rng):
             asked.append(ids.size)
             return oracle.planes(ids, labels)
 
-    v = Searched(Counted(), np.ones(1)).combine(Planes(everybody, found.labels, np.full(20, 0.5)))
+    v = Searched(Counted(), np.ones(1)).totals(Planes(everybody, found.labels, np.full(20, 0.5))).v
     np.testing.assert_allclose(v, 0.5 * rows_of(found).sum(axis=0), atol=1e-12)
     assert asked == [20]

@@ -123,9 +123,9 @@ def test_proximal_group_norm_shrinks_around_its_centre(rng):
         (lambda: GaussianPrior(0.0, 0.0), "a variance must be positive"),
         (lambda: GaussianPrior(np.nan), "must be finite"),
         (lambda: GaussianPrior(0.0, [1.0, np.inf]), "must be finite"),
-        (lambda: GaussianPrior(np.zeros((2, 2))), r"mean must be a number or a vector, got shape \(2, 2\)"),
-        (lambda: GaussianPrior(0.0, np.ones((2, 3))), r"square matrix, got shape \(2, 3\)"),
-        (lambda: GaussianPrior(0.0, np.ones((2, 2, 2))), r"got shape \(2, 2, 2\)"),
+        (lambda: GaussianPrior(np.zeros((2, 2))), r"mean must be a number or a vector.* got shapes \(2, 2\)"),
+        (lambda: GaussianPrior(0.0, np.ones((2, 3))), r"square matrix.* \(2, 3\)"),
+        (lambda: GaussianPrior(0.0, np.ones((2, 2, 2))), r"and \(2, 2, 2\)"),
         (lambda: GaussianPrior(np.zeros(3)).shape(N), "mean is for 3 weights, the problem has 6"),
         (lambda: GaussianPrior(0.0, np.ones(3)).shape(N), "covariance is for 3 weights, the problem has 6"),
         (lambda: GaussianPrior(0.0, np.eye(3)).shape(N), "covariance is for 3 weights, the problem has 6"),
@@ -142,10 +142,10 @@ def test_proximal_group_norm_shrinks_around_its_centre(rng):
         (lambda: Bounded(0.0, base=GaussianPrior(0.0, np.eye(N))).shape(N), "diagonal covariance"),
         (lambda: Bounded(0.0, base=GroupNorm(GROUPS, l2=1.0)).shape(N), "the base must be L2"),
         (lambda: Bounded(0.0, base=Bounded(1.0)).shape(N), "the base must be L2"),
-        (lambda: GroupNorm([[0, 1], [3]]), "weight 2 is in no group"),
-        (lambda: GroupNorm([]), "non-empty index arrays"),
-        (lambda: GroupNorm([[0], []]), "non-empty index arrays"),
-        (lambda: GroupNorm([[-1, 0]]), "must not be negative, got -1"),
+        (lambda: GroupNorm([[0, 1], [3]]), "weight 2 is in 0 groups"),
+        (lambda: GroupNorm([]), "none empty"),
+        (lambda: GroupNorm([[0], []]), "none empty"),
+        (lambda: GroupNorm([[-1, 0]]), "weight 1 is in 0 groups"),
         (lambda: GroupNorm(GROUPS, weights=[1.0, 2.0]), "weights must be one number or one per group"),
         (lambda: GroupNorm(GROUPS, l2=1.0, centre=np.zeros(3)).shape(N), r"GroupNorm: .*centre"),
         (lambda: GroupNorm([[0]], weights=-1.0), "weights must be finite and not negative"),
@@ -186,9 +186,6 @@ class _Tied:
 
     def shape(self, n_weights):
         return Shape(n_weights, covariance=self.covariance)
-
-    def dual_scale(self, v):
-        return 1.0
 
 
 def test_a_covariance_that_ties_weights_is_left_to_coordinate_ascent(rng):

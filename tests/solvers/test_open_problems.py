@@ -36,8 +36,7 @@ REFERENCE_ERROR = 1e-7  # what the cone solver and float32 planes leave open, re
 
 SOLVERS = {
     "ascent": OracleAscent(random_state=0),
-    "cutting": CuttingPlane(random_state=0),
-    "cutting-some": CuttingPlane(fraction=0.3, random_state=0),
+    "cutting": CuttingPlane(),
 }
 
 
@@ -90,12 +89,8 @@ def _check(solution, problem, arrays, optimum):
     assert again.upper == pytest.approx(solution.certificate.upper, rel=1e-9)
 
 
-OTHERS = ["cutting", "cutting-some"] * len(CASES)
-
-
-@pytest.mark.parametrize(
-    ("name", "solver"), [(name, "ascent") for name in CASES] + list(zip(CASES, OTHERS, strict=False))
-)
+@pytest.mark.parametrize("solver", ["ascent", "cutting"])
+@pytest.mark.parametrize("name", CASES)
 def test_agrees_with_cone_solver_over_all_rivals(name, solver):
     constraints, arrays = _case(name, budget=0.5)
     problem = Problem(constraints, L2())
@@ -115,7 +110,7 @@ def test_agrees_with_cone_solver_under_every_regularizer(name, regularizer, rng)
     _check(solution, problem, arrays, solver(*arrays, **terms).value)
 
 
-@pytest.mark.parametrize(("name", "solver"), list(zip(["chain", "classes", "tags"], SOLVERS, strict=True)))
+@pytest.mark.parametrize(("name", "solver"), list(zip(["chain", "tags"], SOLVERS, strict=True)))
 def test_budgets_of_examples_some_of_them_zero(name, solver, rng):
     n = _case(name)[0].n_examples
     budget = rng.uniform(0.1, 2.0, size=n)
@@ -177,16 +172,16 @@ def test_dual_variables_of_other_data_are_refused():
 
 
 def test_memory_bound_holds_and_the_optimum_is_still_reached(monkeypatch):
-    merged = []
-    merge = Cache.merge
-    monkeypatch.setattr(Cache, "merge", lambda *arguments: merged.append(1) or merge(*arguments))
+    spilled = []
+    spill = Cache.spill
+    monkeypatch.setattr(Cache, "spill", lambda *arguments, **more: spilled.append(1) or spill(*arguments, **more))
     X, Y = chains(np.random.default_rng(0), n=30, longest=6, noise=1.5)
     problem = Problem(Searched(Chain(3, 2, bias=True).oracle(X, Y), np.array([5.0])), L2())
     patient = OracleAscent(idle_epochs=5, chunk=8, random_state=0)
     free = solve(problem, patient, tol=1e-4)
     memory = int(0.45 * max(record.bytes for record in free.history))
     bounded = solve(problem, replace(patient, memory=memory), tol=1e-4)
-    assert merged  # dropping idle planes alone would not have been enough
+    assert spilled  # dropping idle planes alone would not have been enough
     assert bounded.converged
     assert max(record.bytes for record in bounded.history) <= memory
     # Both certificates are true, so they overlap; both are tight, so they agree.
@@ -326,7 +321,7 @@ def test_interrupted_search_returns_the_best_so_far(at, solver, regularizer):
     assert solution.certificate.upper == pytest.approx(by_hand, rel=1e-6)
 
 
-@pytest.mark.parametrize(("name", "solver"), list(zip(["chain", "tags", "chain"], SOLVERS, strict=True)))
+@pytest.mark.parametrize(("name", "solver"), list(zip(["chain", "tags"], SOLVERS, strict=True)))
 def test_same_seed_gives_the_same_bits(name, solver):
     runs = [solve(Problem(_case(name)[0], L2()), SOLVERS[solver], tol=1e-5) for _ in range(2)]
     assert np.array_equal(runs[0].weights, runs[1].weights)
@@ -371,17 +366,11 @@ def test_solvers_of_the_other_kind_say_which_to_use(rng):
     open_problem = Problem(_case("chain")[0], L2())
     closed = Problem(binary(as_rows(rng.normal(size=(4, 2))), np.array([1, -1, 1, -1], np.int8), np.ones(1)), L2())
     for solver in (DualCoordinate(), InteriorPoint()):
-        with pytest.raises(ValueError, match="Use OracleAscent or CuttingPlane"):
+        with pytest.raises(ValueError, match=r"held in 'memory', here .* 'oracle'"):
             solve(open_problem, solver)
     for solver in (OracleAscent(), CuttingPlane()):
-        with pytest.raises(ValueError, match="Use DualCoordinate"):
+        with pytest.raises(ValueError, match=r"held in 'oracle', here .* 'memory'"):
             solve(closed, solver)
-
-
-@pytest.mark.parametrize("fraction", [0.0, -0.5, 1.5])
-def test_fraction_of_nothing_is_refused(fraction):
-    with pytest.raises(ValueError, match="fraction must be above 0"):
-        CuttingPlane(fraction=fraction)
 
 
 @pytest.mark.parametrize("budget", [np.ones(4), np.ones((6, 1)), -np.ones(1), np.array([np.nan])])

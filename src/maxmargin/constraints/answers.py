@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,43 +17,6 @@ def bytes_of(answer: Any) -> int:
     """Bytes of an answer, as far as it tells."""
     size = getattr(answer, "nbytes", None)
     return sys.getsizeof(answer) if size is None else size + _OBJECT
-
-
-def key_of(answer: Any) -> Any:
-    """The same for equal answers, as far as that can be told."""
-    if hasattr(answer, "tobytes"):
-        return answer.dtype.str, answer.shape, answer.tobytes()
-    try:
-        hash(answer)
-    except TypeError:
-        return id(answer)
-    return answer
-
-
-@dataclass(frozen=True)
-class Mixture:
-    """The answers behind a merged plane, and what part of its share each one has."""
-
-    answers: list[tuple[Any, float]]
-
-    @property
-    def nbytes(self) -> int:
-        return sum(64 + bytes_of(answer) for answer, _ in self.answers)
-
-    @classmethod
-    def of(cls, answers: list[tuple[Any, float]]) -> Mixture:
-        """Equal answers are counted together and the faintest forgotten: a lower bound formed from what is left is
-        true, and lower by less than rounding makes it."""
-        parts: dict[Any, tuple[Any, float]] = {}
-        for answer, part in answers:
-            key = key_of(answer)
-            parts[key] = (answer, part + parts[key][1] if key in parts else part)
-        return cls([pair for pair in parts.values() if pair[1] > 1e-10])
-
-
-def answers_of(label: Any) -> list[tuple[Any, float]]:
-    """The answers behind the label of a plane, and what part of its share each one has."""
-    return label.answers if isinstance(label, Mixture) else [(label, 1.0)]
 
 
 class Packed(Sequence[Any]):

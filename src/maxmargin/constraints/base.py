@@ -16,6 +16,15 @@ from .description import Description
 from .sums import DualSums
 
 
+def check_entries(owner: object, n: int, **arrays: np.ndarray) -> None:
+    """One finite entry per example, or one for all: kernels would read past anything shorter."""
+    for name, array in arrays.items():
+        fits = isinstance(array, np.ndarray) and array.ndim == 1 and array.size in (1, n)
+        if not fits or not np.isfinite(array).all() or (name == "budget" and (array < 0).any()):
+            kind = "finite numbers, none negative" if name == "budget" else "finite numbers"
+            raise ValueError(f"{type(owner).__name__}: {name} must be an array of 1 or {n} {kind}; got {shown(array)}.")
+
+
 class Closed(ABC):
     """Rows plus the arrays (``_terms``) that a kernel module needs to step over their dual variables.
 
@@ -41,22 +50,6 @@ class Closed(ABC):
             )
         self.rows = rows
         self._arrays = rows.arrays
-
-    def _check(self, **arrays: np.ndarray) -> None:
-        """One entry per example, or one for all: kernels would read past anything shorter."""
-        for name, array in arrays.items():
-            if not isinstance(array, np.ndarray):
-                raise ValueError(
-                    f"{type(self).__name__}: {name} must be an array, got {shown(array)}: numpy.array([C])."
-                )
-            if array.ndim != 1 or array.size not in (1, self.n_examples):
-                raise ValueError(
-                    f"{type(self).__name__}: {name} must have 1 or {self.n_examples} entries, got shape {array.shape}."
-                )
-            if not np.isfinite(array).all():
-                raise ValueError(f"{type(self).__name__}: {name} must be finite.")
-        if (arrays["budget"] < 0).any():
-            raise ValueError(f"{type(self).__name__}: budgets must not be negative.")
 
     def _own(self, alpha: np.ndarray) -> np.ndarray:
         """A copy of dual variables that belong to a problem of this shape."""

@@ -60,13 +60,13 @@ class Blocked:
         """Bytes of the largest block."""
 
     @property
-    def n_blocks(self) -> int:
-        return self.first.size - 1
+    def filled(self) -> np.ndarray:
+        """The blocks that have examples."""
+        return np.flatnonzero(np.diff(self.first))
 
     def blocks(self, order: np.ndarray | None = None) -> Iterator[tuple[int, Any]]:
         """Blocks one after another, the next one read in the background; each is gone when the next is taken."""
-        order = np.arange(self.n_blocks) if order is None else np.asarray(order)
-        order = order[self.first[order] < self.first[order + 1]]
+        order = self.filled if order is None else order
         for b, chunk in zip(order.tolist(), self.source.chunks(order), strict=True):
             yield b, self._block(chunk)
 
@@ -74,15 +74,12 @@ class Blocked:
         """What one block says of itself, for all of them."""
         if not self.n_examples:
             return Description(type(self).__name__, 0)
-        _, block = next(self.blocks(np.flatnonzero(np.diff(self.first) > 0)[:1]))
+        _, block = next(self.blocks(self.filled[:1]))
         return replace(block.describe(), n_examples=self.n_examples)
 
     def share(self, alpha: np.ndarray, b: int) -> np.ndarray:
         """The dual variables of block b, not a copy."""
         return alpha[self.first[b] : self.first[b + 1]]
-
-    def no_shares(self) -> np.ndarray:
-        return np.zeros(self.dual_shape)
 
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
         alpha = np.array(alpha, dtype=np.float64, order="C")
@@ -91,12 +88,6 @@ class Blocked:
         for b, block in self.blocks():
             self.share(alpha, b)[:] = block.feasible(self.share(alpha, b))
         return alpha
-
-    def combine(self, alpha: np.ndarray) -> np.ndarray:
-        return self.totals(alpha).v
-
-    def linear(self, alpha: np.ndarray) -> float:
-        return self.totals(alpha).linear
 
     def totals(self, alpha: np.ndarray) -> Totals:
         """Sums at the nearest feasible point, which is never formed as a whole."""

@@ -6,20 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels import planes as kernels
+from ..kernels import planes as kernels, rows as row_kernels
 from ..kernels.maps import WeightMap
+from ..kernels.simplex import project_examples
 from ..kernels.sums import dot as bounded_dot
 from ..problem import Planes, Rivals, Rows, TotalLoss, Totals
 from ..protocols import OracleError
 from ..regularizers.vectors import dot
 from ..rounding import gamma
-from .answers import Spilled, answers_of, joined_planes
+from .answers import Spilled, joined_planes
 from .base import Closed
 from .store import Stored, placed
-from .stored_planes import Slots, StoredPlanes, moved
+from .stored_planes import StoredPlanes, moved
 from .sums import DualSums
-
-__all__ = ["Cache", "Slots"]  # kernels that an earlier version has compiled look for Slots here
 
 
 class Cache(StoredPlanes, Closed):
@@ -68,7 +67,7 @@ class Cache(StoredPlanes, Closed):
 
     def combine(self, alpha: np.ndarray) -> np.ndarray:
         v = np.zeros(self.n_weights) if self.away is None else self.away.v.copy()
-        kernels.combine(self.store.arrays, self.slots, alpha, v)
+        row_kernels.combine(self.store.rows.arrays, self._coefficients(alpha), v)
         return v
 
     def linear(self, alpha: np.ndarray) -> float:
@@ -78,7 +77,7 @@ class Cache(StoredPlanes, Closed):
 
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
         alpha = np.where(self.used(), alpha, 0.0)
-        kernels.project_slots(self.slots, self.budget, alpha)
+        project_examples(alpha, self.slots.first, self.budget)
         return alpha
 
     def totals(self, alpha: np.ndarray) -> Totals:
@@ -94,20 +93,24 @@ class Cache(StoredPlanes, Closed):
 
     def _totals(self, alpha: np.ndarray) -> Totals:
         """Of planes at hand, with what rounding may have changed in their rows."""
-        slots, used = self.slots, np.flatnonzero(self.used())
-        coefficient = np.zeros(self.store.n_rows)
-        np.add.at(coefficient, slots.row[used], alpha[used])
-        shift = slots.shift[self._example_of(used)]
-        np.add.at(coefficient, shift[shift >= 0], -alpha[used][shift >= 0])
         sums = DualSums(self.n_weights)
-        sums.add_rows(self.store.rows, coefficient)
+        sums.add_rows(self.store.rows, self._coefficients(alpha))
         sums.add_linear(*self._bounded_linear(alpha))
         found = sums.totals()
-        linear_error, v_error = self.coarse * abs(found.linear), self.coarse * sums.size
+        linear_error, v_error = gamma(4) * abs(found.linear), gamma(4) * sums.size  # of rows as they are stored
         if self.errors is not None:
             linear_error += self.errors.loss * abs(found.linear)
             v_error += float(self.errors.factor * alpha.sum()) * self.errors.scale
         return Totals(found.linear, found.v, found.linear_error + linear_error, found.v_error + v_error)
+
+    def _coefficients(self, alpha: np.ndarray) -> np.ndarray:
+        """How much each stored row counts for in v."""
+        slots, used = self.slots, np.flatnonzero(self.used())
+        coefficients = np.zeros(self.store.n_rows)
+        np.add.at(coefficients, slots.row[used], alpha[used])
+        shift = slots.shift[self._example_of(used)]
+        np.add.at(coefficients, shift[shift >= 0], -alpha[used][shift >= 0])
+        return coefficients
 
     def _bounded_linear(self, alpha: np.ndarray) -> tuple[float, float]:
         used = self.used()
@@ -173,7 +176,7 @@ class Cache(StoredPlanes, Closed):
         return moved(alpha, source)
 
     def leave(self, shares: Planes) -> None:
-        """Take in shares whose planes are not at hand, but their totals, as ``Searched.settled`` gives them."""
+        """Take in shares whose planes are not at hand, but their totals, as ``Searched.feasible`` gives them."""
         self.spilled.put(shares)
         self.away = shares.totals
 
@@ -215,15 +218,7 @@ class Cache(StoredPlanes, Closed):
 
     def _shares(self, alpha: np.ndarray) -> Planes:
         support = np.flatnonzero(self.used() & (alpha > 0.0))
-        example, labels, shares = [], [], []
-        for i, slot, share in zip(
-            self._example_of(support).tolist(), support.tolist(), alpha[support].tolist(), strict=True
-        ):
-            for answer, part in answers_of(self.labels[slot]):
-                example.append(i)
-                labels.append(answer)
-                shares.append(share * part)
-        return Planes(np.array(example, np.int64), labels, np.array(shares))
+        return Planes(self._example_of(support), [self.labels[s] for s in support.tolist()], alpha[support])
 
     @property
     def nbytes(self) -> int:

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from ..data.arrays import as_rows
-from ..kernels import classes as kernels
+from ..kernels import classes as kernels, sums
 from ..kernels.maps import Boxed, Clipped, Plain, WeightMap
+from ..kernels.simplex import project_examples
 from ..problem import Rows
-from .base import Closed
+from .base import Closed, check_entries
 from .shared import SharedSlack
 from .store import as_table
 from .sums import DualSums
@@ -46,7 +47,7 @@ class Classes(Closed):
         self.n_constraints = self.n_examples * (self.n_classes - 1)
         self.n_weights = rows.n_weights * self.n_classes
         self.dual_shape = (self.n_examples, self.n_classes)
-        self._check(budget=budget)
+        check_entries(self, self.n_examples, budget=budget)
         if label.shape != (self.n_examples,) or label.min() < 0 or label.max() >= self.n_classes:
             raise ValueError(
                 f"Classes: {self.n_examples} labels between 0 and {self.n_classes - 1} are needed, got shape "
@@ -60,12 +61,10 @@ class Classes(Closed):
     def settings(self) -> dict[str, Any]:
         return {"cost": self.cost}
 
-    def quiet_radius(self, w: np.ndarray) -> float:
-        return kernels.quiet_radius(self._arrays, self.label, self.cost, w)
-
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
         alpha = self._own(alpha)
-        kernels.project_examples(self.label, self.budget, alpha)
+        alpha[np.arange(self.n_examples), self.label] = 0.0
+        project_examples(alpha.reshape(-1), np.arange(self.n_examples + 1) * self.n_classes, self.budget)
         return alpha
 
     def supports(self, kind: type) -> bool:
@@ -92,7 +91,8 @@ class Classes(Closed):
         into.add_linear(*self._bounded_linear(alpha))
 
     def _bounded_linear(self, alpha: np.ndarray) -> tuple[float, float]:
-        return kernels.dual_linear(self.label, self.cost, alpha)
+        i, k = np.nonzero(alpha)
+        return sums.dot(self.cost[self.label[i], k], alpha[i, k])
 
     def explicit(self) -> SharedSlack:
         """The same constraints with every row written out: slow and large, but any regularizer works on it."""

@@ -13,7 +13,7 @@ import numpy as np
 from ..data.arrays import as_rows
 from ..problem import Rows
 from .base import Closed
-from .store import RowStore, as_table
+from .store import RowStore, as_table, matrix
 
 _OVERHEAD = 48  # bytes of a row besides its values and shares: norm, order of visits, place, columns, end
 _BYTES_PER_SHARE = 16  # momentum has a second copy
@@ -128,9 +128,8 @@ class Pool:
 def extracted(block: Any, examples: np.ndarray) -> Closed:
     """These examples of a block as a closed problem of its own, with rows of its own."""
     rows, chosen = _written_out(block.rows, examples)
-    table = as_table(rows)[chosen] if not rows.dense else rows.data.reshape(rows.n_rows, rows.width)[chosen]
     columns = {name: c[examples] if c.size > 1 else c for name, c in block.columns().items()}
-    return type(block)(replace(as_rows(table), bias=block.rows.bias), **columns, **block.settings())
+    return type(block)(replace(as_rows(matrix(rows)[chosen]), bias=block.rows.bias), **columns, **block.settings())
 
 
 def _per_value(rows: Rows) -> int:
@@ -142,7 +141,7 @@ def _written_out(rows: Rows, examples: np.ndarray) -> tuple[Rows, np.ndarray]:
     if not rows.second.size:
         return rows, examples.astype(np.int64)
     first, second = rows.first[examples], rows.second[examples]
-    table = rows.data.reshape(rows.n_rows, rows.width) if rows.dense else as_table(rows)
+    table = matrix(rows)
     # Differences of numbers of float32 are no numbers of float32, and bounds rely on these rows.
     written = as_rows(table[first].astype(np.float64) - table[second])
     return written, np.arange(examples.size)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from ..kernels import scalar as kernels
+from ..kernels import scalar as kernels, sums
 from ..losses import Hinge, shape_of
 from ..problem import Rows
 from ..protocols import Loss
-from .base import Closed
+from .base import Closed, check_entries
 from .description import Description
+from .store import picked
 
 
 class Scalar(Closed):
@@ -49,7 +51,7 @@ class Scalar(Closed):
         self.loss_shape = shape_of(self.loss)
         self.n_examples = self.n_constraints = len(rows)
         self.n_weights = rows.n_weights
-        self._check(target=target, side=side, budget=budget)
+        check_entries(self, self.n_examples, target=target, side=side, budget=budget)
         self.dual_shape = (self.n_examples,)
         self._terms = (target, side, budget, self.loss_shape)
 
@@ -77,19 +79,29 @@ class Scalar(Closed):
             budget=float(self.budget.mean()) if some else 0.0,
         )
 
-    def quiet_radius(self, w: np.ndarray) -> float:
-        """How far w may move, at least, before any example has a loss; negative if one has now."""
-        return kernels.quiet_radius(self._arrays, self.target, self.side, self.loss_shape, w)
-
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
-        alpha = self._own(alpha)
-        kernels.project_examples(self.side, self.budget, self.loss_shape, alpha)
-        return alpha
+        free = np.where(self.budget > 0.0, np.inf, 0.0)  # what nothing can be paid for stays at zero
+        top = self.budget if self.loss_shape.bounded else free
+        return np.clip(self._own(alpha), np.where(self.side > 0, 0.0, -top), np.where(self.side < 0, 0.0, top))
 
     def mean_squared_norm(self) -> float:
         """The mean of ‖x_i‖² over some of the rows: what C is to be measured by."""
         some = np.linspace(0, self.n_examples - 1, min(self.n_examples, 1000)).astype(np.int64)
-        return kernels.mean_squared_norm(self._arrays, some)
+        rows, paired = self.rows, self.rows.second.size > 0
+        x = picked(rows, rows.first[some] if paired else some)
+        if paired:
+            x = x - picked(rows, rows.second[some])
+        squares = np.square(x.data if sp.issparse(x) else x, dtype=np.float64)
+        bias = 0.0 if paired else rows.bias
+        return float(squares.sum()) / some.size + bias * bias
 
     def _bounded_linear(self, alpha: np.ndarray) -> tuple[float, float]:
-        return kernels.dual_linear(*self._terms, alpha)
+        held = np.flatnonzero(alpha)
+        target, budget = (np.broadcast_to(a, alpha.shape)[held] for a in (self.target, self.budget))
+        epsilon, curvature, _ = self.loss_shape
+        share = alpha[held]
+        reached, free = target * share, epsilon * np.abs(share)
+        penalty = share * share / ((2.0 / curvature) * budget) if curvature > 0.0 else np.zeros(held.size)
+        total, _ = sums.dot(reached - free - penalty, np.ones(held.size))
+        size = float((np.abs(reached) + free + penalty).sum())
+        return total, sums.sum_error(total, size, alpha.size, 6)

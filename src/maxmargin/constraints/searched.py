@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from ..kernels import rows as row_kernels, sums as kernels
-from ..kernels.shared import project_examples
+from ..kernels.simplex import project_examples
 from ..problem import Planes, Rivals, TotalLoss, Totals
 from ..protocols import Oracle
 from ..rounding import gamma, rounded_up
 from .answers import Joined
+from .base import check_entries
 from .sums import DualSums
 
 _CHUNK = 512
@@ -23,8 +24,7 @@ class Searched:
     """An *open* problem: constraints too many to list, found by an oracle that searches for the worst offenders.
 
     Dual variables are ``Planes``. Nothing is kept here: rows are formed anew from the answers whenever bounds are
-    to be certified. Where the data does not fit into memory neither do these rows: they are formed a chunk at a time
-    and only their sums are kept (``settled``).
+    to be certified, a chunk at a time, and only their sums are kept.
 
     Parameters
     ----------
@@ -47,10 +47,7 @@ class Searched:
         self.n_weights = oracle.n_weights
         if self.n_weights >= 2**31:
             raise ValueError(f"At most {2**31 - 1} weights can be addressed, the model has {self.n_weights}.")
-        if self.budget.size not in (1, self.n_examples) or self.budget.ndim != 1:
-            raise ValueError(f"Searched: budget must have 1 or {self.n_examples} entries, got {self.budget.shape}.")
-        if not (np.isfinite(self.budget).all() and (self.budget >= 0).all()):
-            raise ValueError("Searched: budgets must be finite and not negative.")
+        check_entries(self, self.n_examples, budget=self.budget)
 
     @property
     def live(self) -> np.ndarray:
@@ -81,22 +78,11 @@ class Searched:
         """These chunks, or what whoever searches elsewhere makes of them, for searches at the same weights."""
         return chunks if self.elsewhere is None else self.elsewhere.at_once(ids)
 
-    def no_shares(self) -> Planes:
-        return Planes(np.empty(0, np.int64), [], np.empty(0))
-
     def feasible(self, alpha: Planes) -> Planes:
-        """The nearest feasible shares, with the rows of their answers formed from the data, or with their sums."""
-        if self.in_views:
-            return self.settled(alpha)
-        order, example, shares = self._projected(alpha)
-        labels = [alpha.labels[i] for i in order.tolist()]
-        return Planes(example, labels, shares, self.oracle.planes(example, labels))
-
-    def settled(self, alpha: Planes) -> Planes:
         """The nearest feasible shares and what they come to; never more than a few rows are at hand."""
         order, example, shares = self._projected(alpha)
         labels = Joined([alpha.labels], order)
-        return Planes(example, labels, shares, totals=self.sums(Planes(example, labels, shares)))
+        return Planes(example, labels, shares, self.sums(Planes(example, labels, shares)))
 
     def sums(self, alpha: Planes) -> Totals:
         """What shares come to that stand in the order of their examples."""
@@ -127,25 +113,8 @@ class Searched:
             for at in range(start, stop, _CHUNK):
                 yield slice(at, min(at + _CHUNK, stop))
 
-    def combine(self, alpha: Planes) -> np.ndarray:
-        return self._totals(alpha).v.copy()
-
-    def linear(self, alpha: Planes) -> float:
-        return self._totals(alpha).linear
-
     def totals(self, alpha: Planes) -> Totals:
-        # Where the examples are elsewhere their rows need not come here.
-        return self._totals(self.feasible(alpha) if self.elsewhere is None else self.settled(alpha))
-
-    def _totals(self, alpha: Planes) -> Totals:
-        """What shares come to, as they are: from sums or rows that are at hand, or from their answers."""
-        if alpha.totals is not None:
-            return alpha.totals
-        if alpha.rivals is None:
-            return self.sums(alpha.chosen(np.argsort(alpha.example, kind="stable")))
-        sums = DualSums(self.n_weights)
-        sums.add_planes(alpha.rivals, alpha.alpha)
-        return sums.totals()
+        return cast(Totals, self.feasible(alpha).totals)
 
     def evaluate(self, w: np.ndarray) -> TotalLoss:
         if self.elsewhere is not None:

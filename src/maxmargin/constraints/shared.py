@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..kernels import shared as kernels, sums
+from ..kernels.simplex import project_examples
 from ..problem import Rows
-from .base import Closed
+from ..validation import shown
+from .base import Closed, check_entries
 
 
 class SharedSlack(Closed):
@@ -40,26 +42,24 @@ class SharedSlack(Closed):
         self.n_constraints = len(rows)
         self.n_examples = self.first.size - 1
         self.n_weights = rows.n_weights
-        if self.loss.shape != (self.n_constraints,) or self.first[-1] != self.n_constraints:
+        n = self.n_constraints
+        ascending = self.first[0] == 0 and (np.diff(self.first) >= 0).all() and self.first[-1] == n
+        if self.loss.shape != (n,) or not np.isfinite(self.loss).all() or not ascending:
             raise ValueError(
-                f"SharedSlack: {self.n_constraints} rows, {self.loss.size} losses and a last offset of "
-                f"{self.first[-1]} must agree."
+                f"SharedSlack: {n} rows need {n} finite losses, and offsets from 0 to {n} that never fall; got "
+                f"{self.loss.size} losses and offsets {shown(self.first)}."
             )
-        self.dual_shape = (self.n_constraints,)
-        self._check(budget=self.budget, side=self.side)
+        self.dual_shape = (n,)
+        check_entries(self, self.n_examples, budget=self.budget, side=self.side)
         if (np.abs(self.side) != 1).any():
             raise ValueError("SharedSlack: sides must be 1 or −1.")
-        if self.first[0] != 0 or (np.diff(self.first) < 0).any():
-            raise ValueError("SharedSlack: offsets must begin at 0 and never fall.")
-        if not np.isfinite(self.loss).all():
-            raise ValueError("SharedSlack: losses must be finite.")
         # Which constraints sweeps visit between two passes over everything: the kernel's memory, in no way a result.
         awake, n_awake = np.arange(self.n_constraints), np.diff(self.first)
         self._terms = (self.loss, self.first, self.side, self.budget, awake, n_awake)
 
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
         alpha = self._own(alpha)
-        kernels.project_examples(alpha, self.first, self.budget)
+        project_examples(alpha, self.first, self.budget)
         return alpha
 
     def _bounded_linear(self, alpha: np.ndarray) -> tuple[float, float]:

@@ -172,6 +172,21 @@ def as_table(rows: Rows) -> sp.csr_matrix:
     """Rows as a sparse matrix, on the same arrays."""
     shape = (rows.n_rows, rows.width)
     if rows.dense:
-        return sp.csr_matrix(rows.data[: rows.n_rows * rows.width].reshape(shape))
+        return sp.csr_matrix(matrix(rows))
     end = rows.indptr[rows.n_rows]
     return sp.csr_matrix((rows.data[:end], rows.indices[:end], rows.indptr[: rows.n_rows + 1]), shape=shape)
+
+
+def matrix(rows: Rows) -> np.ndarray | sp.csr_matrix:
+    """Stored rows as a matrix on the same arrays, dense or sparse as they are."""
+    return rows.data[: rows.n_rows * rows.width].reshape(rows.n_rows, rows.width) if rows.dense else as_table(rows)
+
+
+def picked(rows: Rows, chosen: np.ndarray) -> Any:
+    """A few stored rows as a matrix of their own, dense or sparse as they are; no others are looked at."""
+    if rows.dense:
+        return matrix(rows)[chosen]
+    parts = [slice(a, b) for a, b in zip(rows.indptr[chosen], rows.indptr[chosen + 1], strict=True)]
+    indptr = np.cumsum([0, *(part.stop - part.start for part in parts)])
+    data, indices = (np.concatenate([values[part] for part in parts]) for values in (rows.data, rows.indices))
+    return sp.csr_matrix((data, indices, indptr), shape=(chosen.size, rows.width))

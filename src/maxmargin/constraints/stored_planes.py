@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
-from ..data.arrays import as_rows
 from ..kernels import planes as kernels
 from ..kernels.maps import Dense, WeightMap
 from ..problem import Rivals, RowErrors, Rows
-from ..rounding import UNIT
-from .answers import Mixture, answers_of, bytes_of
+from .answers import bytes_of
 from .store import RowStore, placed, row_sizes
 
 
@@ -74,8 +71,7 @@ class StoredPlanes:
         self._zeros = np.empty(0)
         self._clear(np.full(n_examples, -1, np.int64))
         self.errors: RowErrors | None = None
-        self.coarse = 4.0 * UNIT
-        """What rounding may have changed in rows when they were formed, and which share of them since."""
+        """What rounding may have changed in rows when they were formed."""
 
     def _clear(self, shift: np.ndarray) -> None:
         """One slot for each example, and nothing in it."""
@@ -104,14 +100,10 @@ class StoredPlanes:
     def add(self, ids: np.ndarray, rivals: Rivals, wanted: np.ndarray, weights: WeightMap) -> None:
         """Take in the wanted ones of some planes, one for each example of ``ids``, into the spare slots."""
         chosen = np.flatnonzero(wanted)
-        if chosen.size:
-            self._note(rivals.errors)
-            at = self.store.append(*self._unshifted(rivals.rows, ids, chosen))
-            self._name(ids, rivals, wanted, at, weights)
-
-    def _name(self, ids: np.ndarray, rivals: Rivals, wanted: np.ndarray, at: int, weights: WeightMap) -> None:
-        """Give the planes stored from row ``at`` on their slots, labels, losses and Gram blocks."""
-        chosen = np.flatnonzero(wanted)
+        if not chosen.size:
+            return
+        self._note(rivals.errors)
+        at = self.store.append(*self._unshifted(rivals.rows, ids, chosen))
         taken = self._spare(ids[chosen])
         slots = self.slots
         slots.row[taken], slots.loss[taken] = np.arange(at, at + taken.size), rivals.losses[chosen]
@@ -174,38 +166,6 @@ class StoredPlanes:
         self.labels, self.answer_bytes = moved(self.labels, source), moved(self.answer_bytes, source)
         self.idle = moved(self.idle, source)
         return source
-
-    def merge(self, alpha: np.ndarray, weights: WeightMap) -> np.ndarray:
-        """One plane per example, the average of its planes by share: v and Σ l α stay what they are.
-
-        Planes without a share are lost. Returns α for the new slots.
-        """
-        used = np.flatnonzero(self.used() & (alpha > 0.0))
-        example = self._example_of(used)
-        held, place = np.unique(example, return_inverse=True)
-        total = np.bincount(place, alpha[used])
-        part = alpha[used] / total[place]
-        mixed: list[list[tuple[Any, float]]] = [[] for _ in held]
-        for p, slot, share in zip(place.tolist(), used.tolist(), part.tolist(), strict=True):
-            mixed[p].extend((answer, share * x) for answer, x in answers_of(self.labels[slot]))
-        labels = [Mixture.of(answers) for answers in mixed]
-        pick = sp.csr_matrix((part, (place, self.slots.row[used])), shape=(held.size, self.store.n_rows))
-        table = self.store.table()
-        self.coarse += 2.0 * float(np.finfo(self.store.rows.data.dtype).eps)
-        averages = as_rows((pick @ table).astype(table.dtype))
-        losses = np.bincount(place, part * self.slots.loss[used])
-        shift = self.slots.shift
-        shifted = np.flatnonzero(shift >= 0)
-        self.store.keep(shift[shifted])
-        shift[shifted] = np.arange(shifted.size)
-        self._clear(shift)
-        merged = np.zeros(self.n_examples)
-        merged[held] = total
-        if held.size:
-            at = self.store.append(averages, np.arange(held.size))
-            self._name(held, Rivals(labels, averages, losses), np.ones(held.size, bool), at, weights)
-        source = self.tidy(self.used())
-        return moved(merged, source)
 
     def rename(self, place: np.ndarray, n_weights: int) -> None:
         """Weight j is weight ``place[j]`` of ``n_weights`` from now on."""

@@ -197,9 +197,7 @@ class _Conversion:
         numbers = np.arange(self._rows, self._rows + rows)
         if not self._shuffle:
             return numbers.astype(np.uint64)
-        keys = np.empty(rows, np.uint64)
-        scrambled(numbers if group is None else group, self._seed, keys)
-        return keys
+        return scrambled(numbers if group is None else group, self._seed)
 
     def _labels(self, y: np.ndarray) -> tuple[str, np.ndarray]:
         """Labels and their type in shards; texts by their numbers."""

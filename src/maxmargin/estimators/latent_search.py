@@ -190,7 +190,7 @@ class LatentEstimator(CertifiedEstimator):
         alpha = self._alpha
         if ratio != 1.0:
             planes = isinstance(alpha, Planes)
-            alpha = replace(alpha, alpha=ratio * alpha.alpha, rivals=None) if planes else ratio * alpha
+            alpha = replace(alpha, alpha=ratio * alpha.alpha, totals=None) if planes else ratio * alpha
         try:
             return problem.constraints.feasible(alpha)
         except (ValueError, IndexError, OracleError):

@@ -80,7 +80,7 @@ def _folder(name: str, value: object) -> None:
 def regularizer(name: str, value: object) -> None:
     """An object with the methods of a regularizer, or None."""
     check_object(name, value)
-    missing = [m for m in ("value", "conjugate", "weights", "shape", "dual_scale") if not hasattr(value, m)]
+    missing = [m for m in ("value", "conjugate", "weights", "shape") if not hasattr(value, m)]
     if value is not None and missing:
         raise ValueError(
             f"{name} must have the methods of maxmargin.protocols.Regularizer; {shown(value)} lacks "

@@ -66,15 +66,13 @@ def gather_entries(order, starts, sizes, indices, values, out_offsets, out_indic
     out_offsets[order.size] = at
 
 
-@compiled
-def scrambled(numbers, seed, out):
+def scrambled(numbers: np.ndarray, seed: np.uint64) -> np.ndarray:
     """A 64-bit key for each number, as good as random and never the same for two numbers.
 
     The finalizer of SplitMix64 (Steele, Lea & Flood 2014): a bijection, so sorting by the key is a shuffle that
     depends on the numbers and the seed alone, not on how they come in pieces.
     """
-    for k in range(numbers.size):
-        z = np.uint64(numbers[k]) * np.uint64(0x9E3779B97F4A7C15) + seed
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        out[k] = z ^ (z >> np.uint64(31))
+    z = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + seed
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        z = (z ^ (z >> np.uint64(shift))) * np.uint64(factor)
+    return z ^ (z >> np.uint64(31))

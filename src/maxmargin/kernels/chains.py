@@ -87,6 +87,35 @@ def _merge(keys, values, a, b, c, to_keys, to_values, at):
 
 
 @inlined
+def put_merged(keys, values, spare_keys, spare_values, run, runs, out_indices, out_data, filled):
+    """Write runs of ascending keys as one row; returns where it ends. Run r begins at ``run[r]``, the last one ends at
+    ``run[runs]``.
+
+    Runs are merged in pairs until one is left.
+    """
+    while runs > 1:
+        at = 0
+        merged = 0
+        for r in range(0, runs, 2):
+            first = run[r]
+            middle = run[min(r + 1, runs)]
+            last = run[min(r + 2, runs)]
+            run[merged] = at
+            merged += 1
+            at = _merge(keys, values, first, middle, last, spare_keys, spare_values, at)
+        run[merged] = at
+        runs = merged
+        keys, spare_keys = spare_keys, keys
+        values, spare_values = spare_values, values
+    for q in range(run[runs]):
+        if values[q] != 0.0:
+            out_indices[filled] = keys[q]
+            out_data[filled] = values[q]
+            filled += 1
+    return filled
+
+
+@inlined
 def put_pair(keys, values, n, at, a, b, value):
     """Two entries, +value for label a and −value for label b, in ascending order."""
     keys[n] = at + min(a, b)
@@ -100,8 +129,7 @@ def differences(indptr, indices, values, offsets, y, n_labels, layout, ids, z, z
     """Rows φ(x, y) − φ(x, z) for some examples, as (indices, data); ``z[z_first[p]:]`` labels example ids[p].
 
     The features of a token ascend, so every token that differs gives a run of ascending entries, and so does every
-    other difference. Runs are merged in pairs until one is left. ``kind`` is an array of the type that the data shall
-    have.
+    other difference. ``kind`` is an array of the type that the data shall have.
     """
     bias, transition, start, end = layout
     room = 0
@@ -156,25 +184,7 @@ def differences(indptr, indices, values, offsets, y, n_labels, layout, ids, z, z
             put_pair(keys, vals, n, end, np.int64(y[t1 - 1]), np.int64(z[zp + t1 - 1]), 1.0)
             n += 2
         run[runs] = n
-        while runs > 1:
-            at = 0
-            merged = 0
-            for r in range(0, runs, 2):
-                first = run[r]
-                middle = run[min(r + 1, runs)]
-                last = run[min(r + 2, runs)]
-                run[merged] = at
-                merged += 1
-                at = _merge(keys, vals, first, middle, last, spare_keys, spare_vals, at)
-            run[merged] = at
-            runs = merged
-            keys, spare_keys = spare_keys, keys
-            vals, spare_vals = spare_vals, vals
-        for q in range(run[runs]):
-            if vals[q] != 0.0:
-                out_indices[filled] = keys[q]
-                out_data[filled] = vals[q]
-                filled += 1
+        filled = put_merged(keys, vals, spare_keys, spare_vals, run, runs, out_indices, out_data, filled)
         out_indptr[p + 1] = filled
     return out_indices[: max(filled, 1)], out_data[: max(filled, 1)]
 

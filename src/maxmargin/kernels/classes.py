@@ -20,7 +20,8 @@ from numpy import uint32, uint64
 from ..rounding import UNIT
 from . import compiled, inlined, order as _order
 from .rows import at
-from .sums import sum_error, two_sum, within
+from .simplex import to_simplex
+from .sums import two_sum
 
 
 @inlined
@@ -101,26 +102,6 @@ def _size(base, value, n, w, out):
             out[k] += abs(value[p] * w[base[p] + k])
 
 
-@inlined
-def _worst(base, value, n, w, y, cost, score, size):
-    """max over k ≠ y of cost[y, k] + s_k − s_y: as computed, and with what rounding may have taken away.
-
-    The scores are sums of n products; nothing is lost in those that are empty.
-    """
-    _score(base, value, n, w, score)
-    _size(base, value, n, w, size)
-    worst = -np.inf
-    most = -np.inf
-    for k in range(score.size):
-        if k != y:
-            missing = cost[y, k] + score[k] - score[y]
-            sizes = size[k] + size[y]
-            error = 1.01 * UNIT * ((n + 6) * sizes + 4.0 * abs(cost[y, k])) if sizes > 0.0 else 0.0
-            worst = max(worst, missing)
-            most = max(most, missing + error)
-    return worst, most
-
-
 @compiled
 def _add(base, value, n, step, moved, n_moved, v, w, centre, scale, floor, ceiling):
     """V_k += step_k · row for the classes listed in ``moved``, and the weights follow."""
@@ -151,38 +132,6 @@ def _curvature(base, value, n, scale, n_classes):
                 s = max(s, scale[base[p] + k])
         total += s * value[p] * value[p]
     return total
-
-
-@compiled
-def _to_simplex(values, without, total):
-    """Project all entries but ``without`` onto {values ≥ 0, Σ values = total}, in place (−1: all of them).
-
-    Entries that fall below the common shift leave, the shift is found anew, until none does.
-    """
-    n = values.size
-    if without >= 0:
-        values[without] = -np.inf
-    inside = 0
-    mass = 0.0
-    for k in range(n):
-        if k != without:
-            inside += 1
-            mass += values[k]
-    shift = (mass - total) / inside
-    while True:
-        kept = 0
-        mass = 0.0
-        for k in range(n):
-            if values[k] > shift:
-                kept += 1
-                mass += values[k]
-        # In exact arithmetic the number never grows; rounding must not make this loop go back and forth.
-        if kept >= inside or kept == 0:
-            break
-        inside = kept
-        shift = (mass - total) / inside
-    for k in range(n):
-        values[k] = max(values[k] - shift, 0.0)
 
 
 @compiled
@@ -257,7 +206,7 @@ def sweep(rows, label, cost, budget, alpha, m, norms, order, n_active, block, se
             if norms[i] > 0.0:
                 for k in range(n_classes):
                     trial[k] = c - used if k == y else alpha[i, k] + trial[k] / norms[i]
-                _to_simplex(trial, -1, c)
+                to_simplex(trial, c)
             else:
                 # An empty row has no score to weigh: all budget to the dearest rival.
                 trial[:] = 0.0
@@ -303,26 +252,13 @@ def extrapolate(rows, label, cost, budget, alpha, previous, momentum, m, order, 
             if lowest >= 0.0 and used <= at(budget, i):
                 continue
             if used > at(budget, i):
-                _to_simplex(trial, y, at(budget, i))
+                to_simplex(trial, at(budget, i))
         n_moved, gained = _change(i, y, trial, alpha, cost, step, moved)
         if n_moved > 0:
             n = _gather(indptr, indices, data, width, bias, i, n_classes, base, value)
             _add(base, value, n, step, moved, n_moved, v, w, centre, scale, floor, ceiling)
             change += gained
     return change
-
-
-@compiled
-def project_examples(label, budget, alpha):
-    """Make every example's variables feasible, in place."""
-    for i in range(alpha.shape[0]):
-        used = 0.0
-        for k in range(alpha.shape[1]):
-            alpha[i, k] = max(alpha[i, k], 0.0) if k != label[i] else 0.0
-            used += alpha[i, k]
-        if used > at(budget, i):
-            _to_simplex(alpha[i], label[i], at(budget, i))
-        within(alpha[i], at(budget, i))
 
 
 @compiled
@@ -349,21 +285,6 @@ def bounded_combine(rows, label, alpha, v, low, size):
 
 
 @compiled
-def dual_linear(label, cost, alpha):
-    """Σ_ik cost α, and by how much it may be off."""
-    total = 0.0
-    low = 0.0
-    size = 0.0
-    for i in range(alpha.shape[0]):
-        for k in range(alpha.shape[1]):
-            term = cost[label[i], k] * alpha[i, k]
-            total, low = two_sum(total, low, term)
-            size += abs(term)
-    total += low
-    return total, sum_error(total, size, alpha.size, 1)
-
-
-@compiled
 def total_loss(rows, label, cost, budget, w):
     """Σ_i C_i·max_k (cost[y_i, k] + s_k − s_y), and by how much rounding may have lowered it."""
     indptr, indices, data, width, bias, _, _ = rows
@@ -376,33 +297,20 @@ def total_loss(rows, label, cost, budget, w):
     rounding = 0.0
     for i in range(label.size):
         n = _gather(indptr, indices, data, width, bias, i, n_classes, base, value)
-        worst, most = _worst(base, value, n, w, label[i], cost, score, size)
-        worst = max(worst, 0.0)
-        most = max(most, 0.0)
+        y = label[i]
+        _score(base, value, n, w, score)
+        _size(base, value, n, w, size)
+        worst = 0.0
+        most = 0.0
+        for k in range(n_classes):
+            if k != y:
+                missing = cost[y, k] + score[k] - score[y]
+                # Scores are sums of n products; nothing is lost in those that are empty.
+                sizes = size[k] + size[y]
+                error = 1.01 * UNIT * ((n + 6) * sizes + 4.0 * abs(cost[y, k])) if sizes > 0.0 else 0.0
+                worst = max(worst, missing)
+                most = max(most, missing + error)
         c = at(budget, i)
         total, low = two_sum(total, low, worst * c)
         rounding += (most - worst + 8.0 * UNIT * most) * c
     return total + low, 1.01 * rounding + 2.0 * UNIT * total
-
-
-@compiled
-def quiet_radius(rows, label, cost, w):
-    """The least distance of w from weights at which some example has a loss; negative if one has at w."""
-    indptr, indices, data, width, bias, _, _ = rows
-    n_classes = cost.shape[0]
-    base, value = _room(indptr, indices, width)
-    score = np.empty(n_classes)
-    size = np.empty(n_classes)
-    radius = np.inf
-    for i in range(label.size):
-        n = _gather(indptr, indices, data, width, bias, i, n_classes, base, value)
-        spare = -_worst(base, value, n, w, label[i], cost, score, size)[1]
-        if spare < 0.0:
-            return -1.0
-        length = 0.0
-        for p in range(n):
-            length += 2.0 * value[p] * value[p]
-        length = np.sqrt(length)
-        if spare < radius * length:
-            radius = spare / length
-    return radius

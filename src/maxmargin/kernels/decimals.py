@@ -2,7 +2,8 @@
 
 m·10^q for whole m is a single rounded operation, hence exact, while m < 2^53 and |q| ≤ 22 (Clinger, "How to
 read floating point numbers accurately", 1990). Beyond that the upper 128 bits of 5^q decide (Lemire, "Number parsing
-at a gigabyte per second", 2021, algorithm 1). What neither settles is left to the caller, who has Python's ``float``.
+at a gigabyte per second", 2021, algorithm 1). What neither settles, and what has more than 18 digits besides zeros in
+front, is left to the caller, who has Python's ``float``.
 """
 
 import numpy as np
@@ -81,34 +82,6 @@ def nearest(m, q):
     return np.uint64((mantissa & uint64(_EXACT // 2 - 1)) | (uint64(exponent) << uint64(52))).view(np.float64)
 
 
-@compiled
-def _long(text, p, exponent):
-    """More digits than an integer holds: the first 18 that count, and whether the rest can make a difference."""
-    m = 0
-    kept = 0
-    rest = False
-    behind_point = 0
-    while True:
-        c = int64(text[p])
-        if c == 46:
-            behind_point = 1
-        elif 48 <= c <= 57:
-            if kept < _DIGITS:
-                m = m * 10 + (c - 48)
-                kept += m > 0
-                exponent -= behind_point
-            else:
-                rest = rest or c > 48
-                exponent += 1 - behind_point
-        else:
-            break
-        p += 1
-    if m == 0:
-        return 0.0
-    below = nearest(m, exponent)
-    return below if not rest or below == nearest(m + 1, exponent) else -1.0
-
-
 @inlined
 def read(text, p):
     """(what it is, its value, where it ends) of the number that begins at p.
@@ -157,16 +130,19 @@ def read(text, p):
             given = -given
     if digits == 0:
         return NOT_A_NUMBER, 0.0, p
+    if digits > _DIGITS:  # but for zeros in front, m is wrong
+        while text[first] == 48 or text[first] == 46:
+            digits -= text[first] == 48
+            first += 1
+    exponent += given
     if digits > _DIGITS:
-        value = _long(text, first, given)
+        value = -1.0
+    elif exponent == 0 or m == 0:
+        value = float(m)
+    elif m < _EXACT and -22 <= exponent <= 22:
+        value = m / _TEN[-exponent] if exponent < 0 else m * _TEN[exponent]
     else:
-        exponent += given
-        if exponent == 0 or m == 0:
-            value = float(m)
-        elif m < _EXACT and -22 <= exponent <= 22:
-            value = m / _TEN[-exponent] if exponent < 0 else m * _TEN[exponent]
-        else:
-            value = nearest(m, exponent)
+        value = nearest(m, exponent)
     if value < 0:
         return UNSETTLED, 0.0, p
     return FOUND, -value if negative else value, p

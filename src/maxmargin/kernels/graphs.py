@@ -13,7 +13,7 @@ features (an array of width 0) every edge counts as one constant feature.
 import numpy as np
 
 from . import compiled
-from .chains import node_scores, put_pair
+from .chains import node_scores, put_merged, put_pair
 
 
 @compiled
@@ -218,45 +218,25 @@ def _most_entries(indptr, offsets, graph, i, y, z, z0, bias):
 
 
 @compiled
-def _put_together(keys, vals, n, n_weights, packed, dense, out_indices, out_data, filled):
-    """Entries of the same weight are added up; returns where the row ends.
-
-    Where there are more entries than weights, one pass over all weights is cheaper than sorting.
-    """
-    if n > n_weights:
-        dense[:] = 0.0
-        for q in range(n):
-            dense[keys[q]] += vals[q]
-        for key in range(n_weights):
-            if dense[key] != 0.0:
-                out_indices[filled] = key
-                out_data[filled] = dense[key]
-                filled += 1
-        return filled
-    # Sorted together: where a weight stands, and behind it which entry it came from.
-    bits = 0
-    while (1 << bits) < n:
-        bits += 1
+def _put_dense(keys, vals, n, dense, out_indices, out_data, filled):
+    """Write entries as one row, those of the same weight added up; returns where it ends."""
+    dense[:] = 0.0
     for q in range(n):
-        packed[q] = (keys[q] << bits) | q
-    packed[:n].sort()
-    q = 0
-    while q < n:
-        key = packed[q] >> bits
-        total = 0.0
-        while q < n and packed[q] >> bits == key:
-            total += vals[packed[q] & ((1 << bits) - 1)]
-            q += 1
-        if total != 0.0:
+        dense[keys[q]] += vals[q]
+    for key in range(dense.size):
+        if dense[key] != 0.0:
             out_indices[filled] = key
-            out_data[filled] = total
+            out_data[filled] = dense[key]
             filled += 1
     return filled
 
 
 @compiled
 def differences(tokens, offsets, graph, y, n_weights, layout, pairs, ids, z, z_first, out_indptr):
-    """Rows φ(x, y) − φ(x, z) for some graphs, as (indices, data); ``z[z_first[p]:]`` labels graph ids[p]."""
+    """Rows φ(x, y) − φ(x, z) for some graphs, as (indices, data); ``z[z_first[p]:]`` labels graph ids[p].
+
+    The features of a node ascend, and so do those of an edge: each gives a run of ascending entries.
+    """
     indptr, indices, values = tokens
     edges, edge_offsets, edge_features = graph
     bias, pair_at = layout
@@ -271,7 +251,9 @@ def differences(tokens, offsets, graph, y, n_weights, layout, pairs, ids, z, z_f
         longest = max(longest, n)
     keys = np.empty(longest, np.int64)
     vals = np.empty(longest, np.float64)
-    packed = np.empty(min(longest, n_weights), np.int64)
+    spare_keys = np.empty(longest, np.int64)
+    spare_vals = np.empty(longest, np.float64)
+    run = np.empty(longest + 1, np.int64)
     dense = np.empty(n_weights if longest > n_weights else 0, np.float64)
     # One entry at least: rows without indices would count as dense.
     out_indices = np.empty(room + 1, np.int32)
@@ -284,11 +266,13 @@ def differences(tokens, offsets, graph, y, n_weights, layout, pairs, ids, z, z_f
         t0 = offsets[i]
         zp = z_first[p] - t0
         n = 0
+        runs = 0
         for t in range(t0, offsets[i + 1]):
             a = np.int64(y[t])
             b = np.int64(z[zp + t])
             if a == b:
                 continue
+            run[runs] = n
             for q in range(indptr[t], indptr[t + 1]):
                 at = np.int64(indices[q]) * n_labels
                 put_pair(keys, vals, n, at, a, b, np.float64(values[q]))
@@ -296,6 +280,7 @@ def differences(tokens, offsets, graph, y, n_weights, layout, pairs, ids, z, z_f
             if bias >= 0:
                 put_pair(keys, vals, n, bias, a, b, 1.0)
                 n += 2
+            runs += n > run[runs]
         for e in range(edge_offsets[i], edge_offsets[i + 1]):
             s = t0 + edges[e, 0]
             t = t0 + edges[e, 1]
@@ -303,11 +288,17 @@ def differences(tokens, offsets, graph, y, n_weights, layout, pairs, ids, z, z_f
             wrong = pairs[z[zp + s], z[zp + t]]
             if right == wrong:
                 continue
+            run[runs] = n
             for f in range(1 if constant else edge_features.shape[1]):
                 x = 1.0 if constant else edge_features[e, f]
                 if x != 0.0:
                     put_pair(keys, vals, n, pair_at + f * n_pairs, right, wrong, x)
                     n += 2
-        filled = _put_together(keys, vals, n, n_weights, packed, dense, out_indices, out_data, filled)
+            runs += n > run[runs]
+        run[runs] = n
+        if n > n_weights:  # then one pass over all weights is cheaper
+            filled = _put_dense(keys, vals, n, dense, out_indices, out_data, filled)
+        else:
+            filled = put_merged(keys, vals, spare_keys, spare_vals, run, runs, out_indices, out_data, filled)
         out_indptr[p + 1] = filled
     return out_indices[: max(filled, 1)], out_data[: max(filled, 1)]

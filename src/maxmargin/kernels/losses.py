@@ -60,15 +60,10 @@ def dual_curvature(budget, shape):
 
 
 @inlined
-def dual_penalty(beta, budget, shape):
-    """½·q·β²."""
-    return beta * beta / ((2.0 / shape.curvature) * budget) if shape.curvature > 0.0 else 0.0
-
-
-@inlined
 def dual_term(beta, target, budget, shape):
     """What β adds to the dual objective, but for its share of Ω*."""
-    return target * beta - shape.epsilon * abs(beta) - dual_penalty(beta, budget, shape)
+    penalty = beta * beta / ((2.0 / shape.curvature) * budget) if shape.curvature > 0.0 else 0.0
+    return target * beta - shape.epsilon * abs(beta) - penalty
 
 
 @inlined

@@ -19,8 +19,7 @@ from numpy import uint64
 
 from . import compiled, inlined, maps, order as _order
 from .rows import at, bounds, column, dot
-from .shared import project
-from .sums import within
+from .simplex import project
 
 # A visit ends when this share of the example's gap is left: the others have moved on by the next visit anyway.
 _LEFT = 0.05
@@ -195,18 +194,6 @@ def extrapolate(rows, slots, budget, alpha, previous, momentum, m, order, active
     return change
 
 
-@compiled
-def combine(rows, slots, alpha, v):
-    """v += Σ α (plane)."""
-    indptr, indices, data, width = rows
-    row, shift, loss, first, count, gram_first, gram, hot = slots
-    m = maps.Plain(v, 1.0)
-    for i in range(count.size):
-        for s in range(first[i], first[i] + count[i]):
-            if alpha[s] != 0.0:
-                maps.move(indptr, indices, data, width, 0.0, row[s], shift[i], alpha[s], m)
-
-
 @inlined
 def _clear(indptr, indices, width, r, out):
     """Zero where a row has entries."""
@@ -353,12 +340,3 @@ def relay(slots, keep, examples, new, source):
                 value = gram[gram_first[i] + kept[a] * size + kept[b]]
                 new_gram[new_gram_first[e] + a * new_size + b] = value
         new_count[e] = n
-
-
-@compiled
-def project_slots(slots, budget, alpha):
-    """Make every example's shares feasible, in place."""
-    row, shift, loss, first, count, gram_first, gram, hot = slots
-    for i in range(count.size):
-        project(alpha[first[i] : first[i] + count[i]], at(budget, i))
-        within(alpha[first[i] : first[i] + count[i]], at(budget, i))

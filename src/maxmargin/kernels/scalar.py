@@ -22,17 +22,9 @@ from numpy import uint64
 
 from ..rounding import UNIT
 from . import compiled, maps, order as _order
-from .losses import cost, dual_curvature, dual_penalty, dual_term, excess_of, limits
+from .losses import cost, dual_curvature, dual_term, excess_of, limits
 from .rows import at, bounded_dot, count, stored_pair
-from .sums import difference_error, sum_error, two_sum
-
-
-@compiled
-def project_examples(side, budget, loss, beta):
-    """Clip every dual variable to its interval, in place."""
-    for i in range(beta.size):
-        low, high = limits(at(side, i), at(budget, i), loss)
-        beta[i] = min(max(beta[i], low), high)
+from .sums import difference_error, two_sum
 
 
 @compiled
@@ -146,53 +138,3 @@ def total_loss(rows, target, side, budget, loss, w):
         total, low = two_sum(total, low, paid)
         rounding += most - paid + 8.0 * UNIT * most
     return total + low, 1.01 * rounding + 2.0 * UNIT * total
-
-
-@compiled
-def mean_squared_norm(rows, some):
-    """The mean of ‖x_i‖² over the rows named in ``some``."""
-    indptr, indices, data, width, bias, first, second = rows
-    m = maps.Plain(np.empty(0), 1.0)
-    total = 0.0
-    for i in some:
-        a, b = stored_pair(first, second, i)
-        total += maps.curvature(indptr, indices, data, width, bias, a, b, m)
-    return total / some.size
-
-
-@compiled
-def dual_linear(target, side, budget, loss, beta):
-    """Σ_i [t_i β_i − ε|β_i| − ½ q_i β_i²], and by how much it may be off."""
-    total = 0.0
-    low = 0.0
-    size = 0.0
-    for i in range(beta.size):
-        if beta[i] != 0.0:
-            t = np.float64(at(target, i))
-            term = dual_term(beta[i], t, at(budget, i), loss)
-            total, low = two_sum(total, low, term)
-            size += abs(t * beta[i]) + loss.epsilon * abs(beta[i])
-            size += dual_penalty(beta[i], at(budget, i), loss)
-    total += low
-    return total, sum_error(total, size, beta.size, 6)
-
-
-@compiled
-def quiet_radius(rows, target, side, loss, w):
-    """The least distance of w from weights at which some example has a loss; negative if one has at w."""
-    indptr, indices, data, width, bias, first, second = rows
-    m = maps.Plain(w, 1.0)
-    radius = np.inf
-    for i in range(count(rows)):
-        a, b = stored_pair(first, second, i)
-        t = np.float64(at(target, i))
-        score, error = bounded_dot(indptr, indices, data, width, bias, a, b, w)
-        residual = t - score
-        s = at(side, i)
-        spare = -(excess_of(residual, s, loss) + error + difference_error(score, residual))
-        if spare < 0.0:
-            return -1.0
-        length = np.sqrt(maps.curvature(indptr, indices, data, width, bias, a, b, m))
-        if spare < radius * length:
-            radius = spare / length
-    return radius

@@ -18,7 +18,8 @@ from numpy import uint64
 from ..rounding import UNIT
 from . import compiled, inlined, maps, order as _order
 from .rows import at, bounded_dot, stored_pair
-from .sums import difference_error, two_sum, within
+from .simplex import project
+from .sums import difference_error, two_sum
 
 _USED_UP = 1.0 - 1e-13
 
@@ -172,36 +173,6 @@ def sweep(rows, loss, first, side, budget, awake, n_awake, alpha, m, norms, orde
             if not moved and seen <= 0.0:
                 order[p] = -i - 1
     return _order.active_first(order, n_active), gap, change
-
-
-@compiled
-def project(values, total):
-    """Euclidean projection, in place, onto {values ≥ 0, Σ values ≤ total}."""
-    excess = 0.0
-    for k in range(values.size):
-        values[k] = max(values[k], 0.0)
-        excess += values[k]
-    if excess <= total:
-        return
-    ranked = np.sort(values)
-    tail = 0.0
-    shift = 0.0
-    for k in range(values.size):
-        tail += ranked[values.size - 1 - k]
-        candidate = (tail - total) / (k + 1)
-        if ranked[values.size - 1 - k] < candidate:
-            break
-        shift = candidate
-    for k in range(values.size):
-        values[k] = max(values[k] - shift, 0.0)
-
-
-@compiled
-def project_examples(alpha, first, budget):
-    """Make every example's variables feasible, in place."""
-    for i in range(first.size - 1):
-        project(alpha[first[i] : first[i + 1]], at(budget, i))
-        within(alpha[first[i] : first[i + 1]], at(budget, i))
 
 
 @compiled

@@ -48,17 +48,6 @@ def _whole(text, p, most):
 
 
 @compiled
-def count(text, end):
-    """(line ends, colons) before ``end``: no more rows and entries than that can be there."""
-    lines = 0
-    colons = 0
-    for p in range(end):
-        lines += text[p] == _NEWLINE
-        colons += text[p] == _COLON
-    return lines, colons
-
-
-@compiled
 def _sort(indices, values, start, stop):
     """Heap sort of a row by index: in place, and never slow whatever the order was."""
     n = stop - start
@@ -112,7 +101,7 @@ def parse(text, end, lowest, highest, grouped, limit, indptr, indices, values, l
     limit : float
         Values beyond it are left to the caller, together with numbers that need more care.
     indptr, indices, values, labels, groups : arrays
-        Room for the rows, see ``count``.
+        Room for as many rows as there are line ends, and as many entries as there are colons.
     faults : int array (n, 2)
         Room for what is wrong with the first n malformed lines, and where.
 

@@ -81,7 +81,7 @@ class Blocks:
         return join([(i, r.shape(i.size)) for i, r in self.parts], n_weights)
 
     def dual_scale(self, v: np.ndarray) -> float:
-        return min(r.dual_scale(v[i]) for i, r in self.parts)
+        return min(r.dual_scale(v[i]) for i, r in self.parts if getattr(r, "pure", False))  # type: ignore[attr-defined]
 
     def __repr__(self) -> str:
         return f"Blocks({[(i.size, r) for i, r in self.parts]!r})"

@@ -44,7 +44,7 @@ class Bounded:
         numbers("Bounded: lower", lower)
         numbers("Bounded: upper", upper)
         check_object("base", base)
-        if base is not None and not hasattr(base, "dual_scale"):
+        if base is not None and not hasattr(base, "weights"):
             raise ValueError(f"Bounded: base must be a regularizer such as L2(), or None; got {shown(base)}.")
         self.lower = lower
         self.upper = upper
@@ -103,9 +103,6 @@ class Bounded:
         floor, ceiling = self._bounds(n_weights)
         above = ceiling if np.isfinite(ceiling).any() else None
         return Shape(n_weights, centre=base.centre, scale=base.scale, floor=floor, ceiling=above)
-
-    def dual_scale(self, v: np.ndarray) -> float:
-        return 1.0
 
     def __repr__(self) -> str:
         upper = "" if np.ndim(self.upper) == 0 and self.upper == np.inf else f"upper={self.upper!r}, "

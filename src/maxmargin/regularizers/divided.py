@@ -59,8 +59,5 @@ class Divided:
             return replace(shape, scale=np.broadcast_to(np.float64(self.sigma * once), n_weights))
         return replace(shape, scale=self.sigma * shape.scale)
 
-    def dual_scale(self, v: np.ndarray) -> float:
-        return self.base.dual_scale(self.sigma * v)
-
     def __repr__(self) -> str:
         return f"Divided({self.base!r}, {self.sigma:g})"

@@ -41,22 +41,17 @@ class GaussianPrior:
         self._least: float | None = None
 
     def _check(self) -> None:
-        covariance = self.covariance
-        if self.mean.ndim > 1:
-            raise ValueError(f"GaussianPrior: mean must be a number or a vector, got shape {self.mean.shape}.")
-        if not (np.isfinite(self.mean).all() and np.isfinite(covariance).all()):
+        mean, covariance = self.mean, self.covariance
+        if not (np.isfinite(mean).all() and np.isfinite(covariance).all()):
             raise ValueError(
                 "GaussianPrior: mean and covariance must be finite. Use a large variance for a free weight."
             )
-        if covariance.ndim > 2 or (covariance.ndim == 2 and covariance.shape[0] != covariance.shape[1]):
+        square = covariance.ndim < 2 or covariance.shape == (len(covariance), len(covariance))
+        alike = not (mean.ndim and covariance.ndim) or len(mean) == len(covariance)
+        if mean.ndim > 1 or not square or not alike:
             raise ValueError(
-                f"GaussianPrior: covariance must be a number, a vector (diagonal) or a square matrix, "
-                f"got shape {covariance.shape}."
-            )
-        if self.mean.ndim and covariance.ndim and len(self.mean) != len(covariance):
-            raise ValueError(
-                f"GaussianPrior: mean is for {len(self.mean)} weights, covariance for {len(covariance)}. Give both for "
-                "the same weights."
+                "GaussianPrior: mean must be a number or a vector, covariance a number, a vector (diagonal) or a "
+                f"square matrix for the same weights; got shapes {mean.shape} and {covariance.shape}."
             )
         if covariance.ndim < 2:
             if not (covariance > 0).all():
@@ -136,9 +131,6 @@ class GaussianPrior:
         if covariance.ndim == 2:
             return Shape(n_weights, centre=centre, covariance=np.ascontiguousarray(covariance))
         return Shape(n_weights, centre=centre, scale=np.broadcast_to(covariance, n_weights).copy())
-
-    def dual_scale(self, v: np.ndarray) -> float:
-        return 1.0
 
     def __repr__(self) -> str:
         mean, covariance = (

@@ -48,31 +48,22 @@ class GroupNorm:
 
     def _check(self) -> tuple[np.ndarray, np.ndarray]:
         """Group number of every weight, and λ of every group."""
-        if not isinstance(self.groups, Sequence | np.ndarray) or isinstance(self.groups, str):
-            raise ValueError(f"GroupNorm: groups must be a list of lists of whole numbers, got {shown(self.groups)}.")
-        groups = [np.asarray(g) for g in self.groups]
-        if any(g.ndim == 0 for g in groups):
+        listed = isinstance(self.groups, Sequence | np.ndarray)
+        groups = [np.asarray(g) for g in self.groups] if listed else []
+        if not groups or not all(g.ndim and g.size and g.dtype.kind in "iu" for g in groups):
             raise ValueError(
-                f"GroupNorm: groups must be a list of lists, one for each group, got {shown(self.groups)}. One group "
-                "of all weights is [[0, 1, 2]], groups of one each are [[0], [1], [2]]."
+                "GroupNorm: groups must be a list of lists of whole numbers, none empty, such as [[0, 1], [2]]; got "
+                f"{shown(self.groups)}."
             )
-        groups = [g.ravel() for g in groups]
-        if any(g.size and g.dtype.kind not in "iu" for g in groups):
-            raise ValueError(f"GroupNorm: groups must be lists of whole numbers, got {shown(self.groups)}.")
-        if not groups or any(g.size == 0 for g in groups):
-            raise ValueError("GroupNorm: groups must be a list of non-empty index arrays.")
-        flat = np.concatenate(groups)
-        n = int(flat.max()) + 1
-        if flat.min() < 0:
-            raise ValueError(f"GroupNorm: group indices must not be negative, got {flat.min()}.")
-        times = np.bincount(flat[flat < flat.size], minlength=flat.size)  # of a partition there are no others
-        if (times > 1).any():
-            j = int(np.argmax(times > 1))
-            owners = [p for p, g in enumerate(groups) if j in g]
-            raise ValueError(f"GroupNorm: weight {j} is in groups {owners}. Groups must not overlap.")
-        if (times == 0).any():
-            j = int(np.argmax(times == 0))
-            raise ValueError(f"GroupNorm: weight {j} is in no group. Give it a group, with weight 0 if need be.")
+        flat = np.concatenate([g.ravel() for g in groups])
+        n = flat.size
+        times = np.bincount(flat[(flat >= 0) & (flat < n)], minlength=n)  # of a partition there are no others
+        if (times != 1).any():
+            j = int(np.argmax(times != 1))
+            raise ValueError(
+                f"GroupNorm: weight {j} is in {times[j]} groups. Groups must not overlap, and every weight of 0 … "
+                f"{n - 1} needs one, with weight 0 if need be."
+            )
         strength = numbers("GroupNorm: weights", self.strength)
         if strength.shape not in ((), (len(groups),)):
             raise ValueError(
@@ -152,8 +143,6 @@ class GroupNorm:
         )
 
     def dual_scale(self, v: np.ndarray) -> float:
-        if not self.pure:
-            return 1.0
         norms = self.norms(v)
         over = norms > self._threshold
         return float((self._threshold[over] / norms[over]).min()) if over.any() else 1.0

@@ -27,8 +27,5 @@ class L2:
     def shape(self, n_weights: int) -> Shape:
         return Shape(n_weights)
 
-    def dual_scale(self, v: np.ndarray) -> float:
-        return 1.0
-
     def __repr__(self) -> str:
         return "L2()"

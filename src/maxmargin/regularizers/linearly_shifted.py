@@ -46,6 +46,3 @@ class LinearlyShifted:
         if shape.covariance is not None:
             return replace(shape, centre=centre + shape.covariance @ self.v)
         return replace(shape, centre=centre + (self.v if shape.scale is None else shape.scale * self.v))
-
-    def dual_scale(self, v: np.ndarray) -> float:
-        return 1.0

@@ -65,11 +65,6 @@ class AscentState(Explored):
         return cls(cache=cache, cached=cached, coordinate=coordinate, inner=inner, lower=inner.lower, **more)
 
     @property
-    def patience(self) -> int:
-        """Passes in one epoch after which Newton's method is tried, where it applies."""
-        return 1 if self.crawls else 40
-
-    @property
     def alpha(self) -> Planes:
         planes = self.cache.planes(self.inner.alpha)
         return planes if self.positions is None else replace(planes, example=self.positions[planes.example])
@@ -196,29 +191,20 @@ class AscentState(Explored):
     def make_room(self, memory: int | None, rivals: Rivals | None = None) -> None:
         """Stay within the memory allowed, with room for what was found.
 
-        First planes without a share go. Then planes of examples out of view are spilled, if data comes in views;
-        else planes of one example are merged. Where one plane per example is still too much, examples out of view
-        are spilled after all; of a stream the oldest, for ever.
+        First planes without a share go. Then planes of examples out of view are spilled, of a stream the oldest, for
+        ever.
         """
         cache, inner = self.cache, self.inner
         if memory is None or cache.bytes_with(rivals) <= memory:
             return
         self.rearrange(cache.tidy(cache.used() & (inner.alpha > 0.0)))
         enough = int(0.75 * memory)  # for a while, not just for this time
-        if cache.bytes_with(rivals) <= enough:
+        if (needed := cache.bytes_with(rivals)) <= enough:
             return
-        if self.in_views:
-            self._spill(rivals, enough)
-            if cache.bytes_with(rivals) <= memory:
-                return
-        inner.alpha = cache.merge(inner.alpha, inner.map)
+        if not (self.in_views or self.stream):
+            self.n_views = max(FEW_VIEWS, int(4 * needed / max(self.n_resident, 1) * cache.n_examples / memory))
+        self._spill(rivals, enough)
         needed = cache.bytes_with(rivals)
-        if needed > memory and not self.in_views:
-            if not self.stream:
-                each = needed / max(self.n_resident, 1)
-                self.n_views = max(FEW_VIEWS, int(4 * each * cache.n_examples / memory))
-            self._spill(rivals, enough)
-            needed = cache.bytes_with(rivals)
         if needed > memory:
             raise MemoryError(
                 f"memory={memory} bytes is too little: the planes of {self.view.size} examples that are needed "

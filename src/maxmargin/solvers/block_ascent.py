@@ -7,8 +7,7 @@ few more sweeps while the block is hot. Optimizing pays once several times as ma
 and when it is full. Dual variables stay with their blocks: what leaves the pool is met again at the next reading.
 
 Near the goal, exploring also evaluates the weights with which the reading began, so that their certificate costs no
-reading of its own. A block without support vectors is not even read while w is too near to weights at which it
-had no loss: what w·x can change by is bounded by ‖Δw‖·‖x‖.
+reading of its own.
 """
 
 from __future__ import annotations
@@ -43,9 +42,6 @@ class BlockAscent(RowAscent["BlockState"]):
         Sweeps over what is awake of a block before the next one is read.
     growth : float
         Optimize the pool whenever this many times as many examples were explored as it holds.
-    brief : int
-        Passes over the pool in the midst of a reading: by default 1; 6 where it holds several times more examples than
-        there are weights, and each pass settles little.
     fraction : float
         At the end of a reading, work on the pool until its gap is this fraction of what exploring saw.
     max_inner : int
@@ -60,7 +56,6 @@ class BlockAscent(RowAscent["BlockState"]):
     random_state: Seed = None
     hot_sweeps: int = 1
     growth: float = 3.0
-    brief: int | None = None
     fraction: float = 0.2
     max_inner: int = 100
     n_threads: int = 1
@@ -76,59 +71,7 @@ class BlockAscent(RowAscent["BlockState"]):
                 share[:] = block.feasible(blocked.share(warm, b))
                 linear += block.linear(share)
                 block.add_to(v, share)
-        return self._state(problem, alpha, linear, v)
-
-    def save(self, state: BlockState, settled: bool) -> dict[str, Any]:
-        saved: dict[str, Any] = {"alpha": state.alpha}
-        if settled:
-            lately = {"found_lately": state.met, "explored": state.since}
-            reading = None if state.reading is None else vars(state.reading) | {"loss": 0.0} | lately
-            saved |= {"v": state.map.v, "linear": state.linear, "reading": reading, "promise": state.promise}
-            saved |= {"first": state.first, "pool": state.pool.place, "random": state.rng.bit_generator.state}
-        return saved
-
-    def restore(self, problem: Problem, saved: dict[str, Any]) -> BlockState:
-        """A reading that was under way goes on with the blocks that it had not come to, and with the same pool."""
-        if "v" not in saved or not np.array_equal(saved["first"], problem.blocked.first):
-            return self.start(problem, saved["alpha"])  # broken off in its midst, or cut into other blocks
-        alpha = self.duals(problem.blocked.dual_shape)
-        duals_on_disk.copy(saved["alpha"], alpha)
-        state = self._state(problem, alpha, saved["linear"], np.array(saved["v"]))
-        state.promise = saved["promise"]
-        state.rng.bit_generator.state = saved["random"]
-        if saved["reading"] is not None:
-            _check_within(saved["pool"], problem.blocked.n_examples)
-            _check_within(saved["reading"]["todo"], problem.blocked.n_blocks)
-            # No bound relies on a file: the loss of blocks that were read before is not known any more.
-            reading = saved["reading"] | {"loss": _NO_LOSS, "evaluates": False}
-            state.met, state.since = reading.pop("found_lately"), reading.pop("explored")
-            state.reading = Reading(**reading)
-            state.mark = state.reading.start
-            self._refill(problem, state, np.asarray(saved["pool"]))
-        return state
-
-    def _refill(self, problem: Problem, state: BlockState, place: np.ndarray) -> None:
-        """Examples of the pool are read again, but for those of blocks that the reading will come to anyway.
-
-        Without them the end of the reading would work on a part of what was found, and be behind a fresh start.
-        """
-        blocked, reading = problem.blocked, state.reading
-        block_of = np.searchsorted(blocked.first, place, side="right") - 1
-        behind = ~np.isin(block_of, reading.todo)  # type: ignore[union-attr]
-        place, block_of = place[behind], block_of[behind]
-        order, at_first = np.unique(block_of, return_index=True)
-        for b, block in blocked.blocks(order[np.argsort(at_first)]):
-            start = int(blocked.first[b])
-            self._pool(state, block, place[block_of == b] - start, start, np.full(block.n_examples, -1.0, np.float32))
-
-    def _pool(self, state: BlockState, block: Any, examples: np.ndarray, start: int, norms: np.ndarray) -> None:
-        """Examples of a block, whose dual variables begin at ``start``, join the pool while there is room."""
-        n = state.pool.add(block, examples, start, norms)
-        state.held[start + examples[:n]] = True
-        state.full = n < examples.size
-
-    def _state(self, problem: Problem, alpha: np.ndarray, linear: float, v: np.ndarray) -> BlockState:
-        blocked = problem.blocked
+                duals_on_disk.forget(alpha)
         shape = problem.regularizer.shape(problem.n_weights)
         return BlockState(
             alpha=alpha,
@@ -137,41 +80,29 @@ class BlockAscent(RowAscent["BlockState"]):
             linear=linear,
             pool=Pool(self.pool, blocked.n_examples),
             held=np.zeros(blocked.n_examples, bool),
-            first=blocked.first,
             rng=np.random.default_rng(self.random_state),
             lower=linear - problem.regularizer.conjugate(v),
             n_constraints=blocked.n_constraints,
-            quiet=np.where(np.diff(blocked.first) > 0, -1.0, np.inf),  # there is nothing to read in empty ones
         )
 
     def _views(self, problem: Problem, state: BlockState) -> Iterator[tuple[int, Any]]:
-        """The blocks of a reading of the data, or what is left of one that was interrupted."""
-        if state.reading is None:
-            state.reading = self._begin(problem, state)
-        yield from problem.blocked.blocks(state.reading.todo.copy())
+        """The blocks of a reading of the data."""
+        state.map.refresh()
+        state.met, state.since = 0.0, 0
+        state.reading = Reading(state.map.weights().copy(), state.promise <= 3.0 * state.goal)
+        yield from problem.blocked.blocks(state.rng.permutation(problem.blocked.filled))
 
     def _pays(self, state: BlockState) -> bool:
         return state.full or state.since >= self.growth * max(len(state.pool), 1)
 
     def _optimize_briefly(self, problem: Problem, state: BlockState) -> None:
-        usual = 6 if len(state.pool) > 5 * state.map.v.size else 1
-        brief = usual if self.brief is None else self.brief
+        brief = 6 if len(state.pool) > 5 * state.map.v.size else 1  # each settles little where weights are few
         self.optimize(problem, state, brief, self.fraction * state.met)
-
-    def _begin(self, problem: Problem, state: BlockState) -> Reading:
-        state.map.refresh()
-        state.met, state.since = 0.0, 0
-        w = state.map.weights().copy()
-        if state.mark.size:
-            state.quiet -= 1.001 * float(np.linalg.norm(w - state.mark))
-        state.mark = w
-        todo = state.rng.permutation(np.flatnonzero(state.quiet < 0.0))
-        return Reading(todo, w, state.promise <= 3.0 * state.goal)
 
     def _look(self, problem: Problem, state: BlockState, view: tuple[int, Any]) -> None:
         """Sweeps over one block; those of its examples that are awake after the last one join the pool."""
         b, block = view
-        reading: Reading = state.reading  # type: ignore[assignment]
+        reading = state.reading
         if reading.evaluates:
             reading.loss = TotalLoss.sum([reading.loss, block.evaluate(reading.start)])
         alpha = problem.blocked.share(state.alpha, b)
@@ -181,14 +112,14 @@ class BlockAscent(RowAscent["BlockState"]):
         reading.visited += block.n_examples
         state.since += block.n_examples
         held = state.held[problem.blocked.first[b] : problem.blocked.first[b + 1]]
-        if not (swept.awake.size or alpha.any() or held.any()):
-            state.quiet[b] = block.quiet_radius(reading.start)
         fresh = np.sort(swept.awake[~held[swept.awake]])
         if fresh.size:
-            self._pool(state, block, fresh, int(problem.blocked.first[b]), swept.norms)
+            start = int(problem.blocked.first[b])
+            n = state.pool.add(block, fresh, start, swept.norms)
+            state.held[start + fresh[:n]] = True
+            state.full = n < fresh.size
             reading.overflow |= state.full
-        reading.todo = reading.todo[1:]
-        state.done = 1.0 - reading.todo.size / state.quiet.size
+        state.done = reading.visited / problem.blocked.n_examples
         duals_on_disk.forget(state.alpha)
 
     def optimize(self, problem: Problem, state: BlockState, passes: int, wanted: float) -> None:
@@ -216,7 +147,7 @@ class BlockAscent(RowAscent["BlockState"]):
 
     def _conclude(self, problem: Problem, state: BlockState) -> BlockState:
         self._between(problem, state)
-        reading: Reading = state.reading  # type: ignore[assignment]
+        reading = state.reading
         lower = state.linear - problem.regularizer.conjugate(state.map.v)
         goal = state.goal * max(abs(lower), 1e-300)
         state.evaluated = (reading.start, reading.loss) if reading.evaluates else None
@@ -229,22 +160,13 @@ class BlockAscent(RowAscent["BlockState"]):
         # What the next reading will find: the rest of the pool's gap, and a share of what was new this time.
         left = state.pool_gap + (0.5 if reading.overflow else 0.2) * reading.found
         state.promise = left / max(abs(state.lower + left), 1e-300)
-        state.reading = None
         return state
-
-
-def _check_within(numbers: np.ndarray, n: int) -> None:
-    """Whether numbers from a file are distinct and count n things."""
-    numbers = np.asarray(numbers)
-    if numbers.size and (np.unique(numbers).size < numbers.size or not 0 <= numbers.min() <= numbers.max() < n):
-        raise ValueError(f"what was saved names examples or blocks that are none of {n}")
 
 
 @dataclass
 class Reading:
     """One reading of the data, as far as it has come."""
 
-    todo: np.ndarray
     start: np.ndarray
     """The weights it began with."""
     evaluates: bool
@@ -262,13 +184,8 @@ class BlockState(RowState):
 
     held: np.ndarray
     """Which examples are in the pool."""
-    first: np.ndarray
-    """Where the blocks begin."""
     n_constraints: int
-    quiet: np.ndarray
-    """How far w may still move until the block must be read again; negative: now."""
-    mark: np.ndarray = field(default_factory=lambda: np.empty(0))
-    reading: Reading | None = None
+    reading: Reading = field(init=False, repr=False)
     full: bool = False
     found: float = np.inf
     """The gap that the last reading met."""

@@ -45,13 +45,18 @@ def dual_objective(problem: Problem, alpha: Any = None) -> LowerBound:
     return dual_bound(problem.regularizer, problem.constraints.totals(alpha))
 
 
+def dual_scale(regularizer: Any, v: np.ndarray) -> float:
+    """The largest s ≤ 1 for which Ω*(s·v) is finite: 1 for every strongly convex Ω."""
+    return regularizer.dual_scale(v) if getattr(regularizer, "pure", False) else 1.0
+
+
 def dual_bound(regularizer: Regularizer, totals: Totals) -> LowerBound:
     """What feasible dual variables prove that come to these sums.
 
     Where Ω* is finite only on a ball (a pure group norm), they are scaled down until v lies inside for certain.
     """
     linear, v, linear_error, v_error = totals
-    scale = regularizer.dual_scale(np.abs(v) + v_error)
+    scale = dual_scale(regularizer, np.abs(v) + v_error)
     if scale != 1.0:
         scale *= 1.0 - gamma(2 * v.size + 16)
         linear, linear_error = scale * linear, linear_error + gamma(1) * abs(linear)

@@ -187,7 +187,7 @@ def _cutting_plane(problem: Problem, means: Means) -> Solver:
     if means.memory is not None:
         raise ValueError("solver='cutting_plane' cannot keep to a limit of memory; use 'auto'.")
     check_strongly_convex(problem, "solver='cutting_plane'", "Use 'auto', or give")
-    return CuttingPlane(random_state=means.seed, n_jobs=means.threads)
+    return CuttingPlane(n_jobs=means.threads)
 
 
 Maker = Callable[[Problem, Means], Solver]

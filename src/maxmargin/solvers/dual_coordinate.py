@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -29,9 +28,6 @@ from ..validation import whole
 from . import parallel
 from .certificate import WORTH_A_CHECK
 from .state import Weighted
-
-# What the next pass depends on besides dual variables: where momentum and the active set stand.
-_GOES_ON = ("active", "visited", "fraction", "estimate", "seen", "outer", "inner", "passes", "theta")
 
 
 @dataclass(frozen=True)
@@ -107,32 +103,6 @@ class DualCoordinate:
             fraction=self.inner_fraction,
             n_constraints=problem.closed.n_constraints,
         )
-
-    def save(self, state: DualState, settled: bool = True) -> dict[str, Any]:
-        """Dual variables, momentum and active set; only the first can be relied on after a step that was broken off."""
-        saved: dict[str, Any] = {"alpha": state.alpha}
-        if settled:
-            saved |= {name: getattr(state, name) for name in _GOES_ON}
-            saved |= {"previous": state.previous, "order": state.order, "random": state.rng.bit_generator.state}
-        return saved
-
-    def restore(self, problem: Problem, saved: dict[str, Any]) -> DualState:
-        """The state that was saved; v, its sums and the lower bound are formed anew from the dual variables."""
-        state = self.start(problem, saved["alpha"])
-        if "order" not in saved:
-            return state
-        n = state.order.size
-        in_range = 0 <= saved["active"] <= n and 0 <= saved["visited"] <= n
-        if not in_range or not np.array_equal(np.sort(saved["order"]), np.arange(n)):
-            raise ValueError(f"the order of visits that was saved is none of {n} examples")
-        for name in _GOES_ON:
-            setattr(state, name, saved[name])
-        state.order[:] = saved["order"]
-        state.rng.bit_generator.state = saved["random"]
-        if saved["previous"] is not None:
-            state.previous = np.array(saved["previous"])
-            state.previous_v = problem.closed.combine(state.previous)
-        return state
 
     def step(self, problem: Problem, state: DualState) -> DualState:
         """One pass, over everything or over the active set, and one extrapolation."""

@@ -10,8 +10,7 @@ All examples in memory are one view. Data that does not fit into memory comes by
 Optimizing pays between two views once the gap that exploring has met since the last time outweighs the gap that was
 then left on the cache, and as many examples were searched as pay for a pass over it.
 
-Planes that have carried no share for some epochs are dropped. Where memory runs out, planes of one example are
-merged into their average, which changes neither v nor the lower bound; and planes of examples out of view are
+Planes that have carried no share for some epochs are dropped. Where memory runs out, planes of examples out of view are
 spilled: their answers and shares stay, and so does what they add to v. They come back when their example does.
 """
 
@@ -19,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -34,6 +32,7 @@ from .dual_coordinate import DualCoordinate
 from .explore import Explore
 from .searchers import search
 
+_PATIENCE = 40  # passes over the cache before Newton's method is tried, where it applies
 _A_WHILE = 20  # passes over the cache between two views
 _PASS_PAYS = 4  # a pass over the cache pays once a search was made for so many of its examples
 _PASS_PAYS_STREAM = 16  # of a stream there is no second look at what is gone
@@ -95,29 +94,12 @@ class OracleAscent(Explore[AscentState]):
 
     def _fill(self, constraints: Searched, cache: Cache, warm: Planes, weights: WeightMap) -> np.ndarray:
         """Hot start. Rows for which there may be no room are formed later, when their examples come into view."""
-        shares = constraints.feasible(warm) if self.memory is None else constraints.settled(warm)
-        if shares.rivals is not None:
-            return cache.fill(shares, shares.rivals, cache.no_shares(), weights)
+        shares = constraints.feasible(warm)
+        if self.memory is None and not constraints.in_views:
+            rivals = constraints.oracle.planes(shares.example, shares.labels)
+            return cache.fill(shares, rivals, cache.no_shares(), weights)
         cache.leave(shares)
         return cache.no_shares()
-
-    def save(self, state: AscentState, settled: bool = True) -> dict[str, Any]:
-        """Numbers, arrays and dual variables from which ``restore`` can go on."""
-        return {
-            "alpha": state.alpha,
-            "estimate": state.estimate,
-            "passes": state.passes,
-            "crawls": state.crawls,
-            "random": state.inner.rng.bit_generator.state,
-        }
-
-    def restore(self, problem: Problem, saved: dict[str, Any]) -> AscentState:
-        """A state with the lower bound of the one that was saved; what was merely tried is searched for anew."""
-        state = self.start(problem, saved["alpha"])
-        state.estimate, state.inner.passes = float(saved["estimate"]), int(saved["passes"])
-        state.crawls = bool(saved["crawls"])
-        state.inner.rng.bit_generator.state = saved["random"]
-        return state
 
     def relabel(self, problem: Problem, state: AscentState, ids: np.ndarray, rows: Rows) -> AscentState:
         """Go on with what is cached although the truths of some examples have changed.
@@ -265,7 +247,9 @@ class OracleAscent(Explore[AscentState]):
         if at is None:
             state.evaluated = None
         else:
-            chunks = constraints.at_once(np.concatenate(chunks), _larger(chunks))
+            # Fewer, larger chunks: at the same weights nothing is gained by small ones.
+            larger = [np.concatenate(chunks[i : i + 8]) for i in range(0, len(chunks), 8)]
+            chunks = constraints.at_once(np.concatenate(chunks), larger)
         gap, losses = 0.0, []
 
         def weights() -> np.ndarray:
@@ -332,7 +316,8 @@ class OracleAscent(Explore[AscentState]):
         """Passes over the cache until its own gap is as small as wanted."""
 
         def newton(n: int) -> None:
-            if n == state.patience and few_weights.applies(state.inner.shape) and state.cache.away is None:
+            patience = 1 if state.crawls else _PATIENCE
+            if n == patience and few_weights.applies(state.inner.shape) and state.cache.away is None:
                 self._newton(problem, state, wanted)
 
         state.inner.wake()
@@ -359,8 +344,3 @@ class OracleAscent(Explore[AscentState]):
             inner.alpha = trial
             inner.stand(v, linear, problem.regularizer)
             inner.wake()
-
-
-def _larger(chunks: list[np.ndarray]) -> list[np.ndarray]:
-    """Fewer, larger chunks: at the same weights nothing is gained by small ones."""
-    return [np.concatenate(chunks[i : i + 8]) for i in range(0, len(chunks), 8)]

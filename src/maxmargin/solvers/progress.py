@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class ProgressLine:
-    """A callback for ``solve`` that shows pass, gap, bounds, speed, memory and time left on the terminal (by rich).
+    """A callback for ``solve`` that shows pass, gap, bounds, speed and memory on the terminal (by rich).
 
     Use it as a context manager, so that the line is closed whatever happens:
 
@@ -27,8 +27,6 @@ class ProgressLine:
         self.tol = tol
         self._status: Any = None
         self._last = ""
-        self._before: tuple[float, float] | None = None
-        self._left = math.inf
 
     @classmethod
     @contextlib.contextmanager
@@ -46,23 +44,13 @@ class ProgressLine:
         return self
 
     def __call__(self, record: Record) -> None:
-        self._left = self._time_left(record)
         self._last = f"{self.title}: {described(record, self.tol)}"
-        left = f", about {_duration(self._left)} left" if math.isfinite(self._left) else ""
-        self._status.update(self._last + left)
+        self._status.update(self._last)
 
     def during(self, number: int, done: float, seconds: float) -> None:
         """A pass takes long: show how far it has come."""
         after = f" (after {self._last.removeprefix(self.title + ': ')})" if self._last else ""
         self._status.update(f"{self.title}: pass {number}, {done:.0%} read, {seconds:.0f} s{after}")
-
-    def _time_left(self, record: Record) -> float:
-        """Seconds until the goal, if the gap goes on falling as it did over the last pass."""
-        gap, before = gap_of(record), self._before
-        self._before = (record.seconds, gap)
-        if before is None or not 0.0 < gap < before[1] < math.inf or gap <= self.tol:
-            return math.inf
-        return (record.seconds - before[0]) * math.log(gap / self.tol) / math.log(before[1] / gap)
 
     def __exit__(self, *_: object) -> None:
         self._status.stop()
@@ -118,9 +106,3 @@ def described(record: Record, tol: float) -> str:
         f"pass {record.number}, {shown} (goal {tol:.0e}), {bounds}active {record.active}, {speed}"
         f"{record.bytes / 2**20:,.0f} MB at work, {record.seconds:.1f} s"
     )
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -26,7 +26,7 @@ import numpy as np
 from ..constraints.searched import violations
 from ..problem import Planes, Problem, Rows
 from .ascent_state import AscentState
-from .certificate import lower_bound
+from .certificate import dual_scale
 from .dual_coordinate import DualCoordinate, DualState
 from .oracle_ascent import OracleAscent
 from .state import Progress
@@ -67,6 +67,17 @@ class _Proximal(ABC):
         radius, objective = problem.regularizer.dual_radius(), self._objective(problem, centre)  # type: ignore[attr-defined]
         return centre, 4.0 * radius**2 / objective if objective > 0.0 else 1.0
 
+    @abstractmethod
+    def start(self, problem: Problem, warm: Any = None) -> AroundInner: ...
+
+    def save(self, state: AroundInner, settled: bool = True) -> dict[str, Any]:
+        """The centre goes with the dual variables, which alone do not tell the weights."""
+        return {"alpha": state.alpha, "centre": state.centre, "l2": state.l2}
+
+    def restore(self, problem: Problem, saved: dict[str, Any]) -> AroundInner:
+        there = replace(self, centre=saved["centre"], l2=float(saved["l2"]))  # type: ignore[type-var]
+        return there.start(problem, saved["alpha"])
+
     def _move(self, state: AroundInner, w: np.ndarray, passes: int) -> None:
         """The next centre, after so many passes around the last one."""
         if passes <= self.few:
@@ -105,19 +116,6 @@ class ProximalPoint(_Proximal):
         inner = self.inner.start(centred, warm)
         lower = scaled_bound(problem, inner)
         return ProximalState(inner=inner, centred=centred, centre=centre, l2=l2, best=inner.alpha.copy(), lower=lower)
-
-    def save(self, state: ProximalState, settled: bool = True) -> dict[str, Any]:
-        """What the inner solver saves, and the centre: dual variables alone do not tell the weights."""
-        inner = self.inner.save(state.inner, settled)
-        return {"inner": inner, "alpha": state.best, "centre": state.centre, "l2": state.l2, "since": state.since}
-
-    def restore(self, problem: Problem, saved: dict[str, Any]) -> ProximalState:
-        centre, l2 = np.array(saved["centre"]), float(saved["l2"])
-        centred = around(problem, centre, l2)
-        inner, best = self.inner.restore(centred, saved["inner"]), problem.closed.feasible(saved["alpha"])
-        state = ProximalState(inner=inner, centred=centred, centre=centre, l2=l2, best=best)
-        state.lower, state.since = lower_bound(problem, best), int(saved["since"])
-        return state
 
     def step(self, problem: Problem, state: ProximalState) -> ProximalState:
         """One inner pass; when the inner problem is solved well enough, the centre moves."""
@@ -238,22 +236,6 @@ class ProximalAscent(_Proximal):
         state.lower, state.estimate = scaled_bound(problem, state.inner.inner), np.inf
         return state
 
-    def save(self, state: ProximalAscentState, settled: bool = True) -> dict[str, Any]:
-        """Numbers, arrays and dual variables from which ``restore`` can go on."""
-        return {
-            "ascent": self.inner.save(state.inner, settled),
-            "centre": state.centre,
-            "l2": state.l2,
-            "moved_at": state.moved_at,
-        }
-
-    def restore(self, problem: Problem, saved: dict[str, Any]) -> ProximalAscentState:
-        centre, l2 = np.array(saved["centre"]), float(saved["l2"])
-        ascent = self.inner.restore(around(problem, centre, l2), saved["ascent"])
-        state = self._state(problem, ascent, centre, l2)
-        state.moved_at = int(saved["moved_at"])
-        return state
-
     def _state(self, problem: Problem, ascent: AscentState, centre: np.ndarray, l2: float) -> ProximalAscentState:
         return ProximalAscentState(inner=ascent, centre=centre, l2=l2, lower=scaled_bound(problem, ascent.inner))
 
@@ -274,7 +256,7 @@ def around(problem: Problem, centre: np.ndarray, l2: float) -> Problem:
 def scaled_bound(problem: Problem, inner: DualState) -> float:
     """The lower bound of the original problem: α scaled down until its dual is finite."""
     v = inner.map.v
-    scale = problem.regularizer.dual_scale(v)
+    scale = dual_scale(problem.regularizer, v)
     return scale * inner.linear - problem.regularizer.conjugate(scale * v)
 
 

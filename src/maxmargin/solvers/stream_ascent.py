@@ -47,10 +47,6 @@ class StreamAscent(RowAscent["StreamState"]):
     random_state : int, Generator or None
     hot_sweeps : int
         Sweeps over a new block.
-    growth : float
-        Work on the pool when this share of its size has come in since the last time. By default 0.05; 0.02 where there
-        are more weights than examples, and every example tells something new; 0.3 where there are so few that Newton
-        steps pay, and a part of the examples tells nearly all.
     fraction : float
         Work on it until its gap is this fraction of what the new examples brought.
     max_inner : int
@@ -61,7 +57,6 @@ class StreamAscent(RowAscent["StreamState"]):
     memory: int = 2**28
     random_state: Seed = None
     hot_sweeps: int = 3
-    growth: float | None = None
     fraction: float = 0.1
     max_inner: int = 100
     n_threads: int = 1
@@ -104,7 +99,10 @@ class StreamAscent(RowAscent["StreamState"]):
         state.since += view.n_examples
 
     def _pays(self, state: StreamState) -> bool:
-        return state.since >= self._growth(state) * len(state.pool)
+        # Where there are more weights than examples every example tells something new; where there are so few weights
+        # that Newton steps pay, a part of the examples tells nearly all.
+        growth = 0.3 if state.newton else 0.02 if state.map.v.size > len(state.pool) else 0.05
+        return state.since >= growth * len(state.pool)
 
     def _optimize_briefly(self, problem: Problem, state: StreamState) -> None:
         self._optimize(state)
@@ -113,11 +111,6 @@ class StreamAscent(RowAscent["StreamState"]):
         self._between(problem, state)
         state.bound(state.regularizer)
         return state
-
-    def _growth(self, state: StreamState) -> float:
-        if self.growth is not None:
-            return self.growth
-        return 0.3 if state.newton else 0.02 if state.map.v.size > len(state.pool) else 0.05
 
     def _take_in(
         self, state: StreamState, block: Closed, examples: np.ndarray, alpha: np.ndarray, norms: np.ndarray
