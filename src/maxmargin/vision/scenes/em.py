@@ -133,7 +133,7 @@ class ReconfigurableBagOfWords:
         X, y, n_classes = training_data(X, y)
         if temperature is None:
             temperature = max(1.0, X.sum(dtype=np.float64) / (10 * X.shape[0] * X.shape[1]))
-        settings = {
+        settings: dict[str, Any] = {
             "n_parts": whole("n_parts", n_parts),
             "smoothing": check_positive("smoothing", smoothing),
             "part_smoothing": check_positive("part_smoothing", part_smoothing, zero=True),
