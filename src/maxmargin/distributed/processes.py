@@ -87,13 +87,13 @@ def _answer(wire: BufferedRWPair, work: Callable[[bytes], Any]) -> None:
         pickled, heavy = cloudpickle.dumps(failure(error)), ()
     pickle.dump((pickled, [(a.dtype, a.shape) for a in heavy]), wire, protocol=5)
     for array in heavy:
-        wire.write(memoryview(np.ascontiguousarray(array)))
+        wire.write(np.ascontiguousarray(array).data)
     wire.flush()
 
 
 def _read(wire: BufferedRWPair, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
     array = np.empty(shape, dtype)
-    if array.size and wire.readinto(memoryview(array)) < array.nbytes:
+    if array.size and wire.readinto(array.data) < array.nbytes:
         raise EOFError
     return array
 

@@ -150,7 +150,10 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         if len(found) > classes.size:
             classes = np.array(sorted(found))
         inputs.check_several(self, classes)
-        return source, self._facts(classes, np.array([found[value] for value in classes.tolist()]))
+        facts = self._facts(classes, np.array([found[value] for value in classes.tolist()]))
+        if not is_whole(source):
+            self._check_class_steps(facts, "training from a source")
+        return source, facts
 
     def _known(self, source: Seekable) -> tuple[Seekable, RowFacts]:
         counts = np.zeros(self.classes_.size)
@@ -174,7 +177,9 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
                 raise ValueError(
                     f"classes={np.asarray(classes).tolist()} differ from those of the first call, {known.tolist()}."
                 )
-        return source, self._facts(known, np.ones(known.size))
+        facts = self._facts(known, np.ones(known.size))
+        self._check_class_steps(facts, "a stream")
+        return source, facts
 
     def _facts(self, classes: np.ndarray, counts: np.ndarray) -> RowFacts:
         """``counts`` is how much each class weighs."""
@@ -182,18 +187,20 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         joint = classes.size > 2 and self.multi_class == "crammer_singer"
         if joint and losses.shape_of(self._loss()) != losses.LossShape():
             raise ValueError(f"loss={self.loss!r} has no Crammer–Singer form. Use multi_class='ovr' or loss='hinge'.")
-        if joint and not self._has_class_steps(classes.size):
-            raise ValueError(f"{self.regularizer!r} and Crammer–Singer do not go together. Use multi_class='ovr'.")
         if self.cost is not None and not joint:
             raise ValueError("cost is for Crammer–Singer problems of three or more classes. Use class_weight here.")
         n_problems = 1 if joint or classes.size == 2 else classes.size
         return RowFacts(self.n_features_in_, n_problems, classes.size if joint else 1, classes, factors)
 
-    def _has_class_steps(self, n_classes: int) -> bool:
-        """Whether kernels have steps over classes for this weight map."""
-        regularizer = self._regularizer(self.n_features_in_, n_classes)
-        n_weights = (self.n_features_in_ + (self._bias() != 0.0)) * n_classes
-        return not getattr(regularizer, "pure", False) and regularizer.shape(n_weights).kind in CLASS_MAPS
+    def _check_class_steps(self, facts: RowFacts, where: str) -> None:
+        """Rows of classes can be written out, for other regularizers than kernels for classes know, in memory only."""
+        regularizer = self._regularizer(facts.n_features, facts.n_columns)
+        n_weights = (facts.n_features + (self._bias() != 0.0)) * facts.n_columns
+        pure = getattr(regularizer, "pure", False)
+        if facts.n_columns > 1 and (pure or regularizer.shape(n_weights).kind not in CLASS_MAPS):
+            raise ValueError(
+                f"{self.regularizer!r} and Crammer–Singer do not go together in {where}. Use multi_class='ovr'."
+            )
 
     def _constraints_of(self, chunk: Chunk, facts: RowFacts, which: Sequence[int]) -> list[Closed]:
         """One problem for two classes or Crammer–Singer, one per class for one-vs-rest."""

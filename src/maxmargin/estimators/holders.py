@@ -9,6 +9,7 @@ import contextlib
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -17,6 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from ..checkpoint import CheckpointFolder
+from ..constraints import Classes
 from ..constraints.oracle import count
 from ..constraints.sourced import chosen
 from ..data.errors import DataError
@@ -138,10 +140,23 @@ class Holder:
     def solve(
         self, k: int, warm: Shares, threads: int, callbacks: Callbacks, folder: CheckpointFolder | None
     ) -> Solution:
-        """Solve problem k."""
-        problem = self.problems[k]
+        """Solve problem k.
+
+        Where kernels have no steps over classes for the regularizer, as under a group norm, the rows of classes are
+        written out: each pair of a row and a class becomes one.
+        """
+        problem, rivals = self.problems[k], None
+        if self.whole and isinstance(problem.closed, Classes) and not problem.closed.supports(_map_of(problem)):
+            rivals, shape = problem.closed.rivals_of(), problem.closed.dual_shape
+            problem = Problem(problem.closed.explicit(), problem.regularizer)
+            warm = None if warm is None else np.ravel(warm)[rivals]  # type: ignore[arg-type]
         solver = self._solver(problem, warm, threads, None if folder is None else str(folder.folder))
-        return solve(problem, solver, warm=warm, callbacks=callbacks, checkpoint=folder, **self._goal())
+        solution = solve(problem, solver, warm=warm, callbacks=callbacks, checkpoint=folder, **self._goal())
+        if rivals is None:
+            return solution
+        alpha = np.zeros(shape)
+        alpha.ravel()[rivals] = solution.alpha
+        return replace(solution, alpha=alpha)
 
     def _solver(self, problem: Problem, warm: Shares, threads: int, scratch: str | None = None) -> Solver:
         return self.task._chosen_solver(problem, threads, warm is not None, self.task._centre(problem, warm), scratch)
@@ -151,6 +166,14 @@ class Holder:
 
     def close(self) -> None:
         """Nothing is left behind."""
+
+
+def _map_of(problem: Problem) -> type:
+    """The weight map that coordinate steps see; a pure group norm has one around the centre of proximal steps."""
+    regularizer: Any = problem.regularizer
+    if problem.pure:
+        regularizer = regularizer.around(np.zeros(problem.n_weights), 1.0)
+    return regularizer.shape(problem.n_weights).kind
 
 
 @contextlib.contextmanager

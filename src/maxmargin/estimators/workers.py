@@ -179,7 +179,8 @@ class Cluster:
     def problem(self, like: Problem, question: int, part: str = "", **settings: Any) -> Problem:
         """The same problem as ``like``, its examples being with the workers."""
         workers: WorkerGroup = self.workers  # type: ignore[assignment]
-        constraints = Sharded(workers, question, like.closed, saving=self._saving(part), **settings)
+        whole: Any = like.constraints  # closed ones, in memory or in blocks
+        constraints = Sharded(workers, question, whole, saving=self._saving(part), **settings)
         return Problem(constraints, like.regularizer)
 
     def searched(self, like: Problem) -> Problem:
