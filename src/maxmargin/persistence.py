@@ -328,14 +328,16 @@ def _read(path: str | Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
 
     _check_path(path)
     if os.path.isdir(path):
-        raise IsADirectoryError(f"{path} is a folder. Give a file that save has written.")
+        raise IsADirectoryError(f"{path} is a folder. Give a model file, which an estimator's save writes.")
     if not os.path.exists(path):
         raise FileNotFoundError(f"{path} does not exist. Relative paths start at {os.getcwd()}.")
     try:
         with safe_open(str(path), framework="numpy") as file:
             metadata = file.metadata() or {}
             if metadata.get("format") != FORMAT:
-                raise ModelFileError(f"{path} was not written by maxmargin. Give a file that save has written.")
+                raise ModelFileError(
+                    f"{path} was not written by maxmargin. Give a model file, which an estimator's save writes."
+                )
             if metadata.get("version") != str(VERSION):
                 raise ModelFileError(
                     f"{path} has format version {metadata.get('version', '')}, this release of maxmargin reads version "
@@ -349,8 +351,8 @@ def _read(path: str | Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
         raise
     except Exception as error:
         raise ModelFileError(
-            f"{path} is not a model file, or it is damaged or cut short: {error}. Give a file that save "
-            "has written, or copy it anew."
+            f"{path} is not a model file, or it is damaged or cut short: {error}. Give a model file, which "
+            "an estimator's save writes, or copy it anew."
         ) from None
 
 

@@ -264,7 +264,7 @@ def test_sources_that_lack_something_are_refused():
         RankingSVM().fit(mm.data.open(data.X, labels=data.y, chunk_rows=50))
     with pytest.raises(mm.data.DataError, match="nothing to rank"):
         RankingSVM().fit(mm.data.open(data.X, labels=data.y, groups=np.arange(data.y.size)))
-    with pytest.raises(mm.data.DataError, match="row 7"):
+    with pytest.raises(mm.data.DataError, match=r"y\[7\] is nan"):
         LinearSVR().fit(mm.data.open(data.X, labels=np.where(np.arange(data.y.size) == 7, np.nan, 1.0), chunk_rows=5))
     svm = LinearSVC().fit(mm.data.open(data.X, labels=data.y))
     with pytest.raises(ValueError, match="6"):

@@ -247,7 +247,7 @@ ODD = {
     "max_bounds": (HUGE,),
     "n_init": (HUGE, 10**9),
     "n_clusters": (HUGE, 10**12),
-    "random_state": (-HUGE, -1, 1.5, np.array(3), [True]),
+    "random_state": (-HUGE, -1, 1.5, True, "seed"),
     "intercept_scaling": (HUGE, np.inf),
     "epsilon": (HUGE, np.nan),
     "eta": (HUGE, np.nan),

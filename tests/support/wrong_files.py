@@ -98,14 +98,14 @@ def over_a_file(folder):
 CASES = [
     # Models.
     Wrong("no such model", "no.mm", lambda t: mm.load(t / "no.mm"), FileNotFoundError, "does not exist", "Relative paths start at"),
-    Wrong("a folder to load", "folder", lambda t: mm.load(t), IsADirectoryError, "is a folder", "Give a file that save has written"),
+    Wrong("a folder to load", "folder", lambda t: mm.load(t), IsADirectoryError, "is a folder", "Give a model file, which an estimator's save writes"),
     Wrong("a number to load", "path", lambda _: mm.load(5), TypeError, "got 5", "name of a file"),
     Wrong("an estimator to load", "path", lambda _: mm.load(svc()), TypeError, "got LinearSVC", "name of a file"),
-    Wrong("no model", "m.mm", load(b"hello, this is text, not a model"), ValueError, "not a model file", "Give a file that save"),
+    Wrong("no model", "m.mm", load(b"hello, this is text, not a model"), ValueError, "not a model file", "Give a model file"),
     Wrong("a model cut short", "m.mm", load(lambda: saved()()[:300]), ValueError, "cut short", "copy it anew"),
-    Wrong("nothing in it", "m.mm", load(b""), ValueError, "not a model file", "Give a file that save"),
+    Wrong("nothing in it", "m.mm", load(b""), ValueError, "not a model file", "Give a model file"),
     Wrong("a newer format", "m.mm", load(saved(version="99")), ValueError, "format version 99", "the release that wrote it"),
-    Wrong("another format", "m.mm", load(saved(format="other")), ValueError, "not written by maxmargin", "Give a file"),
+    Wrong("another format", "m.mm", load(saved(format="other")), ValueError, "not written by maxmargin", "Give a model file"),
     Wrong("save to a folder", "folder", lambda t: svc().save(t), IsADirectoryError, "is a folder", "name a file to write"),
     Wrong("save nowhere", "m.mm", lambda t: svc().save(t / "no" / "m.mm"), FileNotFoundError, "there is no folder", "Create it first"),
     Wrong("save to None", "path", lambda _: svc().save(None), TypeError, "got None", "name of a file"),

@@ -116,7 +116,7 @@ CASES = [
     Wrong("callbacks", "callbacks", lambda _: LinearSVC().fit(X, Y2, callbacks=print), ValueError, "print", "a list"),
     Wrong("checkpoint", "checkpoint", lambda _: LinearSVC().fit(X, Y2, checkpoint=5), ValueError, "got 5", "path of a"),
     Wrong("cluster", "cluster", lambda _: LinearSVC().fit(X, Y2, cluster="spark://x"), ValueError, "'spark://x'", "local:4"),
-    Wrong("no worker", "cluster", lambda _: LinearSVC().fit(X, Y2, cluster="local:0"), ValueError, "'0' workers", "at least 1"),
+    Wrong("no worker", "cluster", lambda _: LinearSVC().fit(X, Y2, cluster="local:0"), ValueError, "n_workers=0", "at least one worker"),
     Wrong("source and y", "y", lambda _: LinearSVC().fit(mm.data.open(X, labels=Y2), Y2), ValueError, "source holds", "labels="),
     # A fitted estimator.
     Wrong("forgotten fit", "fit", lambda _: LinearSVC().predict(X), NotFittedError, "not fitted yet", "Call 'fit'"),

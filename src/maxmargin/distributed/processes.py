@@ -299,7 +299,7 @@ class LocalProcesses(WorkerTransport[_Worker]):
         super().__init__(cpu_count() if n_workers is None else int(n_workers))
         if self._most < 1 or blas_threads < 1:
             raise ValueError(
-                f"There must be at least one worker with one thread; got n_workers={n_workers}, "
+                f"A cluster needs at least one worker with one thread; got n_workers={n_workers}, "
                 f"blas_threads={blas_threads}."
             )
         threads = ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM")

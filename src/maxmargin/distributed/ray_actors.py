@@ -135,7 +135,7 @@ class RayActors(WorkerTransport[_Actor]):
     ) -> None:
         if (n_workers is not None and n_workers < 1) or cpus_per_worker <= 0:
             raise ValueError(
-                "There must be at least one worker, with more than zero CPUs; "
+                "A cluster needs at least one worker, with more than zero CPUs; "
                 f"got n_workers={n_workers}, cpus_per_worker={cpus_per_worker}."
             )
         self._ray = ray = _ray()

@@ -18,7 +18,6 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from ..checkpoint import CheckpointFolder
-from ..constraints import Classes
 from ..constraints.oracle import count
 from ..constraints.sourced import chosen
 from ..data.errors import DataError
@@ -146,9 +145,11 @@ class Holder:
         written out: each pair of a row and a class becomes one.
         """
         problem, rivals = self.problems[k], None
-        if self.whole and isinstance(problem.closed, Classes) and not problem.closed.supports(_map_of(problem)):
-            rivals, shape = problem.closed.rivals_of(), problem.closed.dual_shape
-            problem = Problem(problem.closed.explicit(), problem.regularizer)
+        constraints: Any = problem.constraints
+        of_classes = self.whole and constraints.closed and len(constraints.dual_shape) > 1
+        if of_classes and not constraints.supports(_map_of(problem)):
+            rivals, shape = constraints.rivals_of(), constraints.dual_shape
+            problem = Problem(constraints.explicit(), problem.regularizer)
             warm = None if warm is None else np.ravel(warm)[rivals]  # type: ignore[arg-type]
         solver = self._solver(problem, warm, threads, None if folder is None else str(folder.folder))
         solution = solve(problem, solver, warm=warm, callbacks=callbacks, checkpoint=folder, **self._goal())
