@@ -68,7 +68,7 @@ def test_people_are_told_how_many_workers_there_were_and_the_model_is_not(folder
     ("where", "said"),
     [
         ("locl:4", """--cluster 'locl:4' is not understood. Possible are: "local" or "local:4" (processes of this m"""),
-        ("local:0", "There must be at least one worker"),
+        ("local:0", "A cluster needs at least one worker"),
         ("ray://", "--cluster 'ray://' is not understood"),
     ],
 )
