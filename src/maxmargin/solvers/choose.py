@@ -18,9 +18,11 @@ from ..validation import check_object, one_of
 from .block_ascent import BlockAscent
 from .cutting_plane import CuttingPlane
 from .dual_coordinate import DualCoordinate
+from .interior_closed import ClosedInteriorPoint
 from .interior_point import InteriorPoint, described
 from .oracle_ascent import OracleAscent
 from .proximal_point import ProximalAscent, ProximalPoint
+from .switching import SECONDS_PER_PASS, Switching
 
 _BYTES_PER_DUAL = 8
 _BYTES_PER_ROW = 8  # norms and order of visits
@@ -29,6 +31,7 @@ _POOL = 0.9  # of what is left; the rest is for what is passing through
 _BLOCKS_AT_A_TIME = 4  # one in use, those read ahead, and what is kept per row of them
 _BYTES_PER_POINT = 24  # of the interior point: three numbers per example, and a copy of the dual variables
 _NEWTON_MATRICES = 6
+_BRIEF = 0.05  # seconds of Newton steps in plain array code, for which no loops need be compiled
 _MANY_WEIGHTS = 1000  # beyond this even the matrix alone is a burden
 
 
@@ -108,9 +111,9 @@ def check_interior_point(problem: Problem, handled: bool) -> None:
     if not handled:
         raise ValueError(
             "solver='interior_point' takes binary, one-vs-rest, regression and ranking problems of at most 5000 "
-            f"weights with an l2 or Gaussian regularizer; this one has {described(problem).kind} "
-            f"constraints, {problem.n_weights} weights and {problem.regularizer!r}. "
-            "Use solver='dual_coordinate' or 'auto'."
+            "weights with an l2 or Gaussian regularizer, and with data in memory all problems of at most 3000 weights; "
+            f"this one has {described(problem).kind} constraints, {problem.n_weights} weights and "
+            f"{problem.regularizer!r}. Use solver='dual_coordinate' or 'auto'."
         )
 
 
@@ -138,15 +141,28 @@ def _dual_coordinate(problem: Problem, means: Means) -> Solver:
 def _interior_point(problem: Problem, means: Means) -> Solver:
     _momentum(problem, means.memory)
     solver = InteriorPoint(n_threads=means.threads)
-    check_interior_point(problem, solver.handles(problem))
-    return solver
+    if solver.handles(problem):
+        return solver
+    general = ClosedInteriorPoint()
+    check_interior_point(problem, general.handles(problem))
+    return general
 
 
 def _auto(problem: Problem, means: Means) -> Solver:
-    # The interior point makes no use of dual variables to start from.
+    passes, steps = _dual_coordinate(problem, means), ClosedInteriorPoint()
+    fits = steps.handles(problem) and (means.memory is None or steps.bytes_for(problem) <= means.memory)
+    newton = steps.seconds_for(problem) if fits else math.inf
+    # Interior points make no use of dual variables to start from.
+    if not means.warm and newton <= _BRIEF:
+        return Switching(passes, steps=steps)
     if not means.warm and _momentum(problem, means.memory) and interior_point_pays(problem, means.tol):
         return _interior_point(problem, means)
-    return _dual_coordinate(problem, means)
+    if not fits:
+        return passes
+    constraints = problem.closed
+    values = constraints.rows.n_stored / max(constraints.rows.n_rows, 1)
+    visit = 90e-9 + 1e-9 * values * constraints.n_constraints / max(constraints.n_examples, 1)
+    return Switching(passes, newton / (SECONDS_PER_PASS + visit * constraints.n_examples))
 
 
 def _block_ascent(problem: Problem, means: Means) -> BlockAscent:

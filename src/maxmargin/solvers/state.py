@@ -32,6 +32,8 @@ class Progress:
     """How many examples the pass went through."""
     done: float = 0.0
     """The share of a long pass that is behind us."""
+    spent: float = 0.0
+    """What all passes came to so far, for those who change to another method when one takes too many."""
     stuck: bool = False
     """Whether further steps would be in vain, because of rounding."""
     evaluated: tuple[np.ndarray, TotalLoss] | None = None

@@ -1,0 +1,90 @@
+"""Coordinate passes as long as they are the cheaper way, then Newton steps.
+
+How many passes a problem takes cannot be told beforehand, what Newton steps cost can. So passes go on until they have
+cost as much as all Newton steps would: whichever method is better, the run costs at most about twice as much. Costs
+are those of a model, never measured times, and the same seed gives the same result. Where rounding stops Newton steps
+short of the goal, coordinate passes take over again from what was proved.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ..problem import Problem, Totals
+from .certificate import dual_bound
+from .interior_closed import ClosedInteriorPoint, ClosedInteriorState
+from .proximal_point import ProximalPoint
+from .state import Progress
+
+SECONDS_PER_PASS = 0.2e-3  # beyond its visits: Python, and small arrays
+_LEAST = 0.05  # of a full pass: what one over the active set costs at least
+
+
+@dataclass(frozen=True)
+class Switching:
+    """Settings of the solver that begins with coordinate passes and goes over to Newton steps.
+
+    Parameters
+    ----------
+    passes : DualCoordinate or ProximalPoint
+        Coordinate passes.
+    after : float
+        So many full passes cost as much as all Newton steps; 0 where these are to come first.
+    """
+
+    passes: Any
+    after: float = 0.0
+    steps: ClosedInteriorPoint = field(default_factory=ClosedInteriorPoint)
+
+    def start(self, problem: Problem, warm: np.ndarray | None = None) -> Progress:
+        return (self.passes if self.after else self.steps).start(problem, warm)
+
+    def step(self, problem: Problem, state: Any) -> Progress:
+        if isinstance(state, ClosedInteriorState):
+            state = self.steps.step(problem, state)
+            if not state.stuck or self._decided(problem, state):
+                return state
+            return self._handed_over(state, self._passes_from(problem, state))
+        state = self.passes.step(problem, state)
+        state.spent += max(state.visited / max(problem.constraints.n_examples, 1), _LEAST)
+        if state.spent < self.after or state.estimate <= state.goal:
+            return state
+        return self._handed_over(state, self.steps.start(problem, state.alpha))
+
+    def save(self, state: Any, settled: bool) -> dict[str, Any] | None:
+        newton = isinstance(state, ClosedInteriorState)
+        saved = (self.steps if newton else self.passes).save(state, settled)
+        return None if saved is None else {"of": saved, "newton": newton, "spent": state.spent}
+
+    def restore(self, problem: Problem, saved: dict[str, Any]) -> Progress:
+        state: Progress = (self.steps if saved["newton"] else self.passes).restore(problem, saved["of"])
+        state.spent = float(saved["spent"])
+        return state
+
+    @staticmethod
+    def _decided(problem: Problem, state: ClosedInteriorState) -> bool:
+        """Whether rounding alone makes the lower bound worse than the goal: no other method could prove more."""
+        totals = problem.closed.totals(state.alpha)
+        exact = dual_bound(problem.regularizer, Totals(totals[0], totals[1], 0.0, np.zeros(problem.n_weights))).computed
+        proved = dual_bound(problem.regularizer, totals).value
+        return not exact - proved < 0.5 * state.goal * abs(state.upper)
+
+    def _passes_from(self, problem: Problem, state: ClosedInteriorState) -> Progress:
+        """Coordinate passes from the best dual variables of Newton steps, with no way back."""
+        solver = self.passes
+        if isinstance(solver, ProximalPoint):
+            solver = replace(solver, centre=state.weights())
+        after = solver.start(problem, state.alpha)
+        after.spent = -np.inf
+        return after
+
+    @staticmethod
+    def _handed_over(before: Progress, after: Any) -> Any:
+        """What ``solve`` has set goes with the run, and so does what it has counted."""
+        after.goal, after.beat, after.visited = before.goal, before.beat, before.visited
+        if np.isfinite(after.spent):
+            after.spent = before.spent
+        return after
