@@ -12,6 +12,7 @@ from ..problem import Rows
 from ..protocols import Loss
 from .base import Closed
 from .description import Description
+from .slots import ScalarSlots
 
 
 class Scalar(Closed):
@@ -67,6 +68,7 @@ class Scalar(Closed):
             kind=type(self).__name__,
             n_examples=self.n_examples,
             scalar=True,
+            slots=1.0 + self.loss_shape.bounded + bool((self.side == 0).any()),
             loss=self.loss_shape,
             two_sided=bool((self.side == 0).any()),
             dense=rows.dense,
@@ -76,6 +78,9 @@ class Scalar(Closed):
             squared_norm=self.mean_squared_norm() if some else 0.0,
             budget=float(self.budget.mean()) if some else 0.0,
         )
+
+    def slots(self) -> ScalarSlots:
+        return ScalarSlots(self)
 
     def quiet_radius(self, w: np.ndarray) -> float:
         """How far w may move, at least, before any example has a loss; negative if one has now."""

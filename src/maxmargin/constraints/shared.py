@@ -7,6 +7,8 @@ import numpy as np
 from ..kernels import shared as kernels, sums
 from ..problem import Rows
 from .base import Closed
+from .description import Description
+from .slots import SharedSlots
 
 
 class SharedSlack(Closed):
@@ -56,6 +58,19 @@ class SharedSlack(Closed):
         # Which constraints sweeps visit between two passes over everything: the kernel's memory, in no way a result.
         awake, n_awake = np.arange(self.n_constraints), np.diff(self.first)
         self._terms = (self.loss, self.first, self.side, self.budget, awake, n_awake)
+
+    def describe(self) -> Description:
+        return Description(
+            kind=type(self).__name__,
+            n_examples=self.n_examples,
+            slots=1.0 + self.n_constraints / max(self.n_examples, 1),
+            dense=True,  # as Newton steps write them out
+            width=self.n_weights,
+            stored=float(self.n_weights),
+        )
+
+    def slots(self) -> SharedSlots:
+        return SharedSlots(self)
 
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
         alpha = self._own(alpha)

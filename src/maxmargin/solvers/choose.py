@@ -18,11 +18,10 @@ from ..validation import check_object, one_of
 from .block_ascent import BlockAscent
 from .cutting_plane import CuttingPlane
 from .dual_coordinate import DualCoordinate
-from .interior_closed import ClosedInteriorPoint
 from .interior_point import InteriorPoint, described
 from .oracle_ascent import OracleAscent
 from .proximal_point import ProximalAscent, ProximalPoint
-from .switching import SECONDS_PER_PASS, Switching
+from .switching import Switching
 
 _BYTES_PER_DUAL = 8
 _BYTES_PER_ROW = 8  # norms and order of visits
@@ -30,8 +29,11 @@ _COPIES_OF_WEIGHTS = 6  # v, w, momentum's v, the best, those of a reading's beg
 _POOL = 0.9  # of what is left; the rest is for what is passing through
 _BLOCKS_AT_A_TIME = 4  # one in use, those read ahead, and what is kept per row of them
 _BYTES_PER_POINT = 24  # of the interior point: three numbers per example, and a copy of the dual variables
+_ARRAYS = 20  # numbers per constraint that are in use at once where steps are array code
 _NEWTON_MATRICES = 6
-_BRIEF = 0.05  # seconds of Newton steps in plain array code, for which no loops need be compiled
+_STEPS = 20  # of Newton, more or less
+_BRIEF = 0.05  # seconds of Newton steps that are worth no thought
+_SECONDS_PER_PASS = 0.2e-3  # of coordinate steps, beyond its visits: Python, and small arrays
 _MANY_WEIGHTS = 1000  # beyond this even the matrix alone is a burden
 
 
@@ -67,23 +69,43 @@ class Means:
     scratch: str | None = None
 
 
-def interior_point_pays(problem: Problem, tol: float) -> bool:
-    """Whether Newton steps with their d×d matrix come cheaper than the passes that coordinate steps would need.
+def newton_seconds(problem: Problem) -> float:
+    """What Newton steps with their d×d matrix come to: their number hardly varies.
 
-    A cost model in seconds, fitted to measured runs (dense and sparse, 9 to 300 features, C from 0.01 to 100).
-    Newton steps: their number hardly varies, rows are costly (divisions), the matrix costs n·d². Coordinate
-    steps: passes are cheap, but their number grows with √(C‖x‖²), the more so the fewer features there are, and
-    losses without a bound, which leave no variable at one, need three times as many.
+    A cost model, fitted to measured runs, as is ``pass_seconds``: the same problem is always solved in the same way.
     """
-    if problem.n_weights > _MANY_WEIGHTS or not InteriorPoint().handles(problem):
-        return False
     what, d, n = described(problem), problem.n_weights, problem.constraints.n_examples
-    matrix = d * d / 40e9 if what.dense else what.stored * what.stored / 2e9
-    newton = (14 if what.loss.bounded else 6) * n * (0.28e-6 + matrix) * (1.0 if what.dense else 3.0)
+    factor = _STEPS * d**3 / 20e9
+    if what.scalar:
+        matrix = d * d / 40e9 if what.dense else what.stored * what.stored / 2e9
+        return (14 if what.loss.bounded else 6) * n * (0.28e-6 + matrix) * (1.0 if what.dense else 3.0) + factor
+    # A product of the rows with themselves for every pair of classes, or for every constraint.
+    products = 0.5 * n * d * d if what.columns > 1 else n * what.slots * d * d
+    return _STEPS * (1e-3 + 0.5e-6 * n * what.slots + products / 10e9) + factor
+
+
+def pass_seconds(problem: Problem) -> float:
+    """What one pass of coordinate steps over all examples comes to."""
+    what, n = described(problem), problem.constraints.n_examples
+    visit = 90e-9 + 0.6e-9 * what.stored if what.dense else 45e-9 + 1.5e-9 * what.stored
+    return n * visit * (1.0 if what.scalar else max(what.slots - 1.0, 1.0))
+
+
+def interior_point_pays(problem: Problem, tol: float) -> bool:
+    """Whether Newton steps come cheaper than the passes that coordinate steps would need.
+
+    Passes are cheap, but their number grows with √(C‖x‖²), the more so the fewer features there are, and losses without
+    a bound, which leave no variable at one, need three times as many. (Fitted to dense and sparse data, 9 to 300
+    features, C from 0.01 to 100, one dual variable per example and a quadratic regularizer; elsewhere nobody knows.)
+    """
+    what, d = described(problem), problem.n_weights
+    if d > _MANY_WEIGHTS or not what.scalar or problem.pure or not problem.regularizer.shape(d).affine:
+        return False
+    if not InteriorPoint().handles(problem):
+        return False
     stiffness = what.budget * what.squared_norm
     passes = 4 + (100 if what.loss.bounded else 300) * math.sqrt(stiffness / d) * math.log10(1.0 / min(tol, 0.1)) / 3
-    visit = 90e-9 + 0.6e-9 * what.stored if what.dense else 45e-9 + 1.5e-9 * what.stored
-    return newton < passes * n * visit
+    return newton_seconds(problem) < passes * pass_seconds(problem)
 
 
 def choose(problem: Problem, name: str | Solver = "auto", means: Means | None = None, **given: Any) -> Solver:
@@ -110,10 +132,9 @@ def check_interior_point(problem: Problem, handled: bool) -> None:
     """Whether the interior point, which was asked for by name, can take the problem."""
     if not handled:
         raise ValueError(
-            "solver='interior_point' takes binary, one-vs-rest, regression and ranking problems of at most 5000 "
-            "weights with an l2 or Gaussian regularizer, and with data in memory all problems of at most 3000 weights; "
-            f"this one has {described(problem).kind} constraints, {problem.n_weights} weights and "
-            f"{problem.regularizer!r}. Use solver='dual_coordinate' or 'auto'."
+            "solver='interior_point' takes problems of at most 5000 weights whose covariance, if they have a full one, "
+            f"is positive definite; this one has {described(problem).kind} constraints, {problem.n_weights} weights "
+            f"and {problem.regularizer!r}. Use solver='dual_coordinate' or 'auto'."
         )
 
 
@@ -141,28 +162,30 @@ def _dual_coordinate(problem: Problem, means: Means) -> Solver:
 def _interior_point(problem: Problem, means: Means) -> Solver:
     _momentum(problem, means.memory)
     solver = InteriorPoint(n_threads=means.threads)
-    if solver.handles(problem):
-        return solver
-    general = ClosedInteriorPoint()
-    check_interior_point(problem, general.handles(problem))
-    return general
+    check_interior_point(problem, solver.handles(problem))
+    return solver
 
 
 def _auto(problem: Problem, means: Means) -> Solver:
-    passes, steps = _dual_coordinate(problem, means), ClosedInteriorPoint()
-    fits = steps.handles(problem) and (means.memory is None or steps.bytes_for(problem) <= means.memory)
-    newton = steps.seconds_for(problem) if fits else math.inf
-    # Interior points make no use of dual variables to start from.
-    if not means.warm and newton <= _BRIEF:
-        return Switching(passes, steps=steps)
-    if not means.warm and _momentum(problem, means.memory) and interior_point_pays(problem, means.tol):
-        return _interior_point(problem, means)
+    passes, steps = _dual_coordinate(problem, means), InteriorPoint(n_threads=means.threads)
+    fits = steps.handles(problem) and (means.memory is None or _newton_bytes(problem) <= means.memory)
     if not fits:
         return passes
-    constraints = problem.closed
-    values = constraints.rows.n_stored / max(constraints.rows.n_rows, 1)
-    visit = 90e-9 + 1e-9 * values * constraints.n_constraints / max(constraints.n_examples, 1)
-    return Switching(passes, newton / (SECONDS_PER_PASS + visit * constraints.n_examples))
+    newton = newton_seconds(problem)
+    # Interior points make no use of dual variables to start from.
+    if not means.warm and (newton <= _BRIEF or interior_point_pays(problem, means.tol)):
+        return Switching(passes, steps)
+    return Switching(passes, steps, newton / (_SECONDS_PER_PASS + pass_seconds(problem)))
+
+
+def _newton_bytes(problem: Problem) -> int:
+    """What the interior point takes beyond data in memory, about."""
+    what, n, d = described(problem), problem.constraints.n_examples, problem.n_weights
+    matrices = _NEWTON_MATRICES * 8 * d**2
+    if what.scalar:
+        return _BYTES_PER_POINT * n + matrices
+    rows = what.slots * d if what.columns == 1 else what.stored * 2
+    return int(8 * n * (_ARRAYS * what.slots + 2 * rows)) + matrices
 
 
 def _block_ascent(problem: Problem, means: Means) -> BlockAscent:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,6 +23,8 @@ class Progress:
     of dual variables and cache.
     """
 
+    second_order: ClassVar[bool] = False
+    """Whether this is the state of an interior-point method."""
     lower: float = -np.inf
     """The dual objective at ``alpha``."""
     estimate: float = np.inf

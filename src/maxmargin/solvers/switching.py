@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from ..problem import Problem, Totals
-from .certificate import dual_bound
-from .interior_closed import ClosedInteriorPoint, ClosedInteriorState
+from ..problem import Problem
+from .certificate import dual_objective
+from .dual_coordinate import DualCoordinate
+from .interior_point import InteriorPoint
 from .proximal_point import ProximalPoint
 from .state import Progress
 
-SECONDS_PER_PASS = 0.2e-3  # beyond its visits: Python, and small arrays
 _LEAST = 0.05  # of a full pass: what one over the active set costs at least
 
 
@@ -31,19 +31,21 @@ class Switching:
     ----------
     passes : DualCoordinate or ProximalPoint
         Coordinate passes.
+    steps : InteriorPoint
+        Newton steps.
     after : float
         So many full passes cost as much as all Newton steps; 0 where these are to come first.
     """
 
-    passes: Any
+    passes: DualCoordinate | ProximalPoint
+    steps: InteriorPoint = field(default_factory=InteriorPoint)
     after: float = 0.0
-    steps: ClosedInteriorPoint = field(default_factory=ClosedInteriorPoint)
 
     def start(self, problem: Problem, warm: np.ndarray | None = None) -> Progress:
         return (self.passes if self.after else self.steps).start(problem, warm)
 
     def step(self, problem: Problem, state: Any) -> Progress:
-        if isinstance(state, ClosedInteriorState):
+        if state.second_order:
             state = self.steps.step(problem, state)
             if not state.stuck or self._decided(problem, state):
                 return state
@@ -55,27 +57,24 @@ class Switching:
         return self._handed_over(state, self.steps.start(problem, state.alpha))
 
     def save(self, state: Any, settled: bool) -> dict[str, Any] | None:
-        newton = isinstance(state, ClosedInteriorState)
-        saved = (self.steps if newton else self.passes).save(state, settled)
-        return None if saved is None else {"of": saved, "newton": newton, "spent": state.spent}
+        saved = (self.steps if state.second_order else self.passes).save(state, settled)
+        return None if saved is None else {"of": saved, "second_order": state.second_order, "spent": state.spent}
 
     def restore(self, problem: Problem, saved: dict[str, Any]) -> Progress:
-        state: Progress = (self.steps if saved["newton"] else self.passes).restore(problem, saved["of"])
+        state: Progress = (self.steps if saved["second_order"] else self.passes).restore(problem, saved["of"])
         state.spent = float(saved["spent"])
         return state
 
     @staticmethod
-    def _decided(problem: Problem, state: ClosedInteriorState) -> bool:
+    def _decided(problem: Problem, state: Any) -> bool:
         """Whether rounding alone makes the lower bound worse than the goal: no other method could prove more."""
-        totals = problem.closed.totals(state.alpha)
-        exact = dual_bound(problem.regularizer, Totals(totals[0], totals[1], 0.0, np.zeros(problem.n_weights))).computed
-        proved = dual_bound(problem.regularizer, totals).value
-        return not exact - proved < 0.5 * state.goal * abs(state.upper)
+        bound = dual_objective(problem, state.alpha)
+        return not bound.rounding < 0.5 * state.goal * abs(state.upper)
 
-    def _passes_from(self, problem: Problem, state: ClosedInteriorState) -> Progress:
+    def _passes_from(self, problem: Problem, state: Any) -> Progress:
         """Coordinate passes from the best dual variables of Newton steps, with no way back."""
         solver = self.passes
-        if isinstance(solver, ProximalPoint):
+        if problem.pure:
             solver = replace(solver, centre=state.weights())
         after = solver.start(problem, state.alpha)
         after.spent = -np.inf

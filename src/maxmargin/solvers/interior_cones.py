@@ -44,6 +44,9 @@ class Cones:
         self.eta = (self.dp / self.dq) ** 0.25
         self.l0, self.l1 = self._scaled(self.lam, U)
         self.determinant = np.sqrt(self.dp * self.dq)
+        self.along = 1.0 / (self.eta**2 * (1.0 + 2.0 * self.n1**2))
+        self.across = 2.0 * self.n1**2 * self.along
+        self.unit = self.w1 / np.maximum(self.n1, 1e-300)[self.g]
         self.m00 = (1.0 + 2.0 * self.n1**2) / self.eta**2
         self.m0 = -2.0 * self.w1 * (self.w0 / self.eta**2)[self.g]
 
@@ -55,17 +58,20 @@ class Cones:
         s = self.sum(self.w1 * x1)
         return (self.w0 * x0 - s) / self.eta, (x1 + self.w1 * (-x0 + s / (1.0 + self.w0))[self.g]) / self.eta[self.g]
 
+    def times(self, x: np.ndarray) -> np.ndarray:
+        """The second derivative times x: η⁻² [I/(1 + 2n²) + 2n²/(1 + 2n²)·(I − û ûᵀ)] with t eliminated.
+
+        û is the direction of w1 and n its length. Along û and across it, nothing cancels.
+        """
+        return self.along[self.g] * x + self.across[self.g] * (x - self.unit * self.sum(self.unit * x)[self.g])
+
     def add_hessian(self, H: np.ndarray) -> None:
-        """η⁻² [I/(1 + 2n²) + 2n²/(1 + 2n²)·(I − û ûᵀ)] with t eliminated, û the direction of w1 and n its length."""
-        along = 1.0 / (self.eta**2 * (1.0 + 2.0 * self.n1**2))
-        across = 2.0 * self.n1**2 * along
-        H[self.at, self.at] += along[self.g]
-        unit = self.w1 / np.maximum(self.n1, 1e-300)[self.g]
+        H[self.at, self.at] += self.along[self.g]
         for p in range(self.n):
             here = np.flatnonzero(self.g == p)
             if here.size > 1:
-                block = np.eye(here.size) - np.outer(unit[here], unit[here])
-                H[np.ix_(self.at[here], self.at[here])] += across[p] * block
+                block = np.eye(here.size) - np.outer(self.unit[here], self.unit[here])
+                H[np.ix_(self.at[here], self.at[here])] += self.across[p] * block
 
     def products(self) -> tuple[np.ndarray, np.ndarray]:
         """The scaled point times itself."""

@@ -1,0 +1,100 @@
+"""The linear system of a Newton step: its coordinates, and its Cholesky factor."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg
+
+_SHIFTS = (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-8)  # of a diagonal of ones, until a factor exists
+_REFINEMENTS = 2  # what a shift has changed is corrected so many times
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """Weights in which the matrix is formed: differences of classes, u_k = w_k − w_K for k < K and u_K = w_K.
+
+    The loss of a joint problem does not see u_K. What holds it, the regularizer and bounds, is then never added to the
+    large numbers of the loss, in which it would drown. With one column u is w.
+    """
+
+    columns: int = 1
+
+    def weights(self, u: np.ndarray) -> np.ndarray:
+        if self.columns == 1:
+            return u
+        w = u.reshape(-1, self.columns).copy()
+        w[:, :-1] += w[:, -1:]
+        return w.ravel()
+
+    def gradient(self, g: np.ndarray) -> np.ndarray:
+        """A gradient in w as one in u."""
+        if self.columns == 1:
+            return g
+        g = g.reshape(-1, self.columns).copy()
+        g[:, -1] = g.sum(axis=1)
+        return g.ravel()
+
+    def of_loss(self, g: np.ndarray) -> np.ndarray:
+        """The same of the loss, whose sum over classes is zero but for rounding."""
+        if self.columns == 1:
+            return g
+        g = g.reshape(-1, self.columns).copy()
+        g[:, -1] = 0.0
+        return g.ravel()
+
+    def matrix(self, M: np.ndarray) -> np.ndarray:
+        """A second derivative in w as one in u; the matrix given is used up."""
+        if self.columns == 1:
+            return M
+        K, d = self.columns, len(M) // self.columns
+        M = M.reshape(d, K, d, K)
+        M[:, -1] = M.sum(axis=1)
+        M[..., -1] = M.sum(axis=3)
+        return M.reshape(d * K, d * K)
+
+    def curvature(self, diagonal: np.ndarray) -> np.ndarray:
+        """The diagonal of the loss's matrix in w, about, from that in u: the last class is not in it."""
+        if self.columns == 1:
+            return diagonal
+        diagonal = diagonal.reshape(-1, self.columns).copy()
+        diagonal[:, -1] = diagonal[:, :-1].mean(axis=1)
+        return diagonal.ravel()
+
+
+class Factor:
+    """A Cholesky factor, scaled to a diagonal of ones, which is raised if need be; refinement undoes what that did.
+
+    Where columns of the data depend on each other the matrix is singular but for the regularizer's share, which gets
+    lost in rounding once C‖x‖² is large. The shift damps directions that nothing is known of. (Modified factors in
+    interior-point methods: S. Wright, 1999.)
+    """
+
+    def __init__(self, H: np.ndarray) -> None:
+        self._unit = 1.0 / np.sqrt(np.maximum(np.diagonal(H), 1e-300))
+        self._matrix = H * self._unit * self._unit[:, None]
+        self.shift = np.inf
+        """What the diagonal was raised by; infinite if nothing helped."""
+        if not np.isfinite(self._matrix).all():
+            return
+        for shift in _SHIFTS:
+            shifted = self._matrix.copy()
+            shifted[np.diag_indices_from(shifted)] += shift
+            with contextlib.suppress(linalg.LinAlgError):
+                self._factor = linalg.cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
+                self.shift = shift
+                return
+
+    def solve(self, right: np.ndarray) -> np.ndarray:
+        right = self._unit * right
+        x = linalg.cho_solve(self._factor, right, check_finite=False)
+        for _ in range(_REFINEMENTS):
+            x = x + linalg.cho_solve(self._factor, right - self._matrix @ x, check_finite=False)
+        return self._unit * x
+
+    def squared_length(self, right: np.ndarray) -> float:
+        """rᵀ H⁻¹ r."""
+        half = linalg.solve_triangular(self._factor[0], self._unit * right, lower=True, check_finite=False)
+        return float(half @ half)
