@@ -13,7 +13,7 @@ from ..problem import Rows
 from .base import Closed
 from .description import Description
 from .shared import SharedSlack
-from .slots import ClassSlots, RivalSlots
+from .slots import ClassSlots, RivalSlots, mean_squared_norm
 from .store import as_table
 from .sums import DualSums
 
@@ -72,9 +72,11 @@ class Classes(Closed):
             dense=rows.dense,
             width=rows.width,
             stored=rows.n_stored / max(rows.n_rows, 1),
+            squared_norm=mean_squared_norm(rows),
+            budget=float(self.budget.mean()) if self.n_examples else 0.0,
         )
 
-    def slots(self) -> ClassSlots:
+    def slots(self, whole: Description) -> ClassSlots:
         return ClassSlots(self)
 
     def quiet_radius(self, w: np.ndarray) -> float:
@@ -131,7 +133,7 @@ class _WrittenOut(SharedSlack):
     def describe(self) -> Description:
         return self._classes.describe()
 
-    def slots(self) -> RivalSlots:
+    def slots(self, whole: Description) -> RivalSlots:
         return RivalSlots(self._classes)
 
 

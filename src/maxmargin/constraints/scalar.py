@@ -79,8 +79,8 @@ class Scalar(Closed):
             budget=float(self.budget.mean()) if some else 0.0,
         )
 
-    def slots(self) -> ScalarSlots:
-        return ScalarSlots(self)
+    def slots(self, whole: Description) -> ScalarSlots:
+        return ScalarSlots(self, whole.two_sided)
 
     def quiet_radius(self, w: np.ndarray) -> float:
         """How far w may move, at least, before any example has a loss; negative if one has now."""

@@ -8,7 +8,7 @@ from ..kernels import shared as kernels, sums
 from ..problem import Rows
 from .base import Closed
 from .description import Description
-from .slots import SharedSlots
+from .slots import SharedSlots, mean_squared_norm
 
 
 class SharedSlack(Closed):
@@ -67,9 +67,11 @@ class SharedSlack(Closed):
             dense=True,  # as Newton steps write them out
             width=self.n_weights,
             stored=float(self.n_weights),
+            squared_norm=mean_squared_norm(self.rows),
+            budget=float(self.budget.mean()) if self.n_examples else 0.0,
         )
 
-    def slots(self) -> SharedSlots:
+    def slots(self, whole: Description) -> SharedSlots:
         return SharedSlots(self)
 
     def feasible(self, alpha: np.ndarray) -> np.ndarray:

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from .shared import SharedSlack
 
 
+_SAMPLE = 50_000  # stored values that tell the scale of the data
+
+
 def matrix_of(rows: Rows) -> Any:
     """Rows as a matrix in float64, differences and intercept written out: dense or sparse as they are stored."""
     if rows.dense:
@@ -46,6 +49,14 @@ def gram(X: Any, weight: np.ndarray) -> np.ndarray:
         return (X.T @ sp.diags_array(weight) @ X).toarray()
     scaled = X * np.sqrt(weight)[:, None]
     return scaled.T @ scaled
+
+
+def mean_squared_norm(rows: Rows) -> float:
+    """The mean of ‖x‖² over stored rows, from some of their values: what C is to be measured by."""
+    if not rows.n_rows or not rows.n_stored:
+        return float(rows.bias) ** 2
+    some = rows.data[:: 1 + rows.n_stored // _SAMPLE].astype(np.float64)
+    return float(some @ some) / some.size * rows.n_stored / rows.n_rows + float(rows.bias) ** 2
 
 
 class Slots(ABC):
@@ -109,15 +120,14 @@ class Slots(ABC):
 
 
 class ScalarSlots(Slots):
-    """One or two sides of one row: slots (0, side·x) or (0, x, −x)."""
+    """One or two sides of one row: slots (0, side·x) or, if some examples have two sides, (0, x, −x)."""
 
-    def __init__(self, c: Scalar) -> None:
+    def __init__(self, c: Scalar, two_sided: bool) -> None:
         self.loss_shape = c.loss_shape
         self.X, n = matrix_of(c.rows), c.n_examples
         side = np.broadcast_to(c.side, n).astype(np.float64)
         both = side == 0.0
-        two_sided = bool(both.any())
-        signs = [np.zeros(n), np.where(both, 1.0, side), np.where(both, -1.0, 0.0)][: 3 if two_sided else 2]
+        signs = [np.zeros(n), np.where(both, 1.0, side), np.where(both, -1.0, 0.0)][: 2 + two_sided]
         self.sign = np.stack(signs, axis=1)
         target = np.broadcast_to(c.target, n).astype(np.float64)
         loss, width = self.sign * target[:, None] - self.loss_shape.epsilon, self.sign.shape[1]

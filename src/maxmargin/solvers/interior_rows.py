@@ -1,8 +1,10 @@
 """The rows of an interior-point method, and the point of their examples: questions go in, sums over examples come out.
 
 ``InteriorPoint`` never sees a row. Rows may be in memory, come in blocks, or be spread over machines, each of which has
-an ``InteriorRows`` of its own: what their answers add up to is the answer about all rows. One dual variable per example
-is stepped over by compiled kernels, everything else by array code (``interior_slots``).
+an ``InteriorRows`` of its own: what their answers add up to is the answer about all rows.
+
+Many examples with one dual variable each are stepped over by compiled kernels. All others are by array code
+(``interior_slots``), which stores slacks where kernels form them anew: rounding sets in later.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ T = TypeVar("T")
 Look = tuple[np.ndarray, np.ndarray]
 Advance = tuple[np.ndarray, np.ndarray, np.ndarray]
 
+COMPILED_FROM = 10_000  # slots: with fewer of them a step of array code takes some milliseconds
 _BLOCK = 2048  # rows whose weighted copies are multiplied at once: they fit the second-level cache
 _SPARSE = 0.15  # rows with more stored values than this share are multiplied by BLAS, written out
 
@@ -69,14 +72,16 @@ class InteriorRows:
                 f"Newton steps know nothing of {what.kind} constraints. Use DualCoordinate, or BlockAscent where rows "
                 "come in blocks."
             )
+        self._compiled = what.scalar and what.n_examples * what.slots > COMPILED_FROM
         in_blocks = hasattr(constraints, "blocks")
-        self._slots = constraints.slots() if n and not what.scalar and not in_blocks else None
-        if what.scalar:
+        self._slots = constraints.slots(what) if n and not self._compiled and not in_blocks else None
+        if self._compiled:
             excess = np.zeros(n if what.loss.bounded else 0, np.float32)
             self._point = Point(np.zeros(n), excess, np.zeros(n if what.two_sided else 0, np.float32))
             self._alpha = self._point.beta
         else:
-            shape = (n, what.columns) if self._slots is None else self._slots.shape
+            shape = (n, 2 + what.two_sided if what.scalar else what.columns)
+            shape = shape if self._slots is None else self._slots.shape
             self._point = Point(np.zeros(shape), np.ones(shape), np.zeros(n))
             self._alpha = np.zeros(constraints.dual_shape)
         self._kept = np.zeros_like(self._alpha)
@@ -137,7 +142,7 @@ class InteriorRows:
         with threads.one_blas_thread():
             answers = self._each(lambda part: part.advance(w, directions, target, length, precise))
             gram, vectors, sums = added_advances(self.n_weights, answers)
-        if self.description.scalar and self._sparse:
+        if self._compiled and self._sparse:
             gram = np.triu(gram) + np.triu(gram, 1).T
         return gram, vectors, sums
 
@@ -176,8 +181,8 @@ class InteriorRows:
             yield self._part(block, Point(*(values[span] for values in self._point)), self._alpha[span])
 
     def _part(self, c: Any, point: Point, alpha: np.ndarray) -> _Compiled | SlotPoint:
-        if not self.description.scalar:
-            return SlotPoint(c.slots() if self._slots is None else self._slots, point, alpha)
+        if not self._compiled:
+            return SlotPoint(c.slots(self.description) if self._slots is None else self._slots, point, alpha)
         # Kernels would write past the arrays of a point that was made for other losses; blocks were only sampled.
         if not point.excess.size and c.loss_shape.bounded:
             raise ValueError("This loss is bounded, but the description of the problem says that none is.")
