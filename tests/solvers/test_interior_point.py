@@ -13,7 +13,7 @@ from maxmargin.losses import EpsilonInsensitive
 from maxmargin.models import binary, ranking, regression
 from maxmargin.problem import Problem
 from maxmargin.regularizers import L2, Bounded, GaussianPrior, GroupNorm
-from maxmargin.solvers import DualCoordinate, InteriorPoint, certify, solve
+from maxmargin.solvers import DualCoordinate, InteriorPoint, certify, interior_rows, solve
 
 
 def constraints(X, loss, budget, rng, bias=1.0):
@@ -32,6 +32,12 @@ def regularizer(kind, d, rng):
         "diagonal": GaussianPrior(rng.normal(size=d), rng.uniform(0.5, 2, size=d)),
         "full": GaussianPrior(0.3, A @ A.T + np.eye(d)),
     }[kind]
+
+
+@pytest.fixture(autouse=True, params=["compiled", "arrays"])
+def loops(request, monkeypatch):
+    """Problems as small as these have array code, unless they are told otherwise."""
+    monkeypatch.setattr(interior_rows, "COMPILED_FROM", 0 if request.param == "compiled" else 10**9)
 
 
 @pytest.mark.parametrize(

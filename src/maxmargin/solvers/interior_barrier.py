@@ -17,6 +17,7 @@ from ..kernels.normal_equations import FAR
 from ..problem import Problem
 from .interior_cones import Cones
 
+_NARROW = 1e-10  # of the larger of two bounds: if they are nearer to each other, their weight is fixed
 _ROOM = 0.25  # of the way between two bounds that a start keeps off each of them
 
 
@@ -55,6 +56,12 @@ class Penalty(NamedTuple):
         bounds = shape.filled("floor"), shape.filled("ceiling")
         return Penalty(precision, shape.filled("centre"), *bounds, group, strength)
 
+    @property
+    def fixed(self) -> np.ndarray:
+        """Weights between whose bounds rounding leaves no room."""
+        width, size = self.upper - self.lower, np.maximum(np.abs(self.lower), np.abs(self.upper))
+        return np.isfinite(width) & (width <= _NARROW * size)
+
     def inside(self, w: np.ndarray) -> np.ndarray:
         return np.clip(w, self.lower, self.upper)
 
@@ -73,7 +80,7 @@ class Barrier:
 
     def __init__(self, penalty: Penalty) -> None:
         self.penalty = penalty
-        low, high = (np.flatnonzero(np.isfinite(b)) for b in (penalty.lower, penalty.upper))
+        low, high = (np.flatnonzero(np.isfinite(b) & ~penalty.fixed) for b in (penalty.lower, penalty.upper))
         self.at = np.concatenate([low, high])
         self.sign = np.repeat([1.0, -1.0], [low.size, high.size])
         self.bound = np.concatenate([penalty.lower[low], penalty.upper[high]])
@@ -95,6 +102,7 @@ class Barrier:
         own = np.diagonal(P) if P.ndim == 2 else P
         room = np.sqrt(mu / np.maximum(curvature + own, 1e-300))
         room = np.minimum(room, _ROOM * (upper - lower))
+        room = np.where(self.penalty.fixed, 0.0, room)
         return np.clip(w, lower + room, upper - room)
 
     def centre(self, w: np.ndarray, mu: float) -> None:

@@ -66,9 +66,12 @@ class InteriorPoint:
 
     def handles(self, problem: Problem) -> bool:
         """Whether the constraints are of a known kind and the weights not too many."""
-        if problem.n_weights > _MOST_WEIGHTS or not described(problem).slots:
+        what = described(problem)
+        if problem.n_weights > _MOST_WEIGHTS or not what.slots:
             return False
-        return problem.pure or _definite(problem.regularizer.shape(problem.n_weights).covariance)
+        if not problem.pure and not _definite(problem.regularizer.shape(problem.n_weights).covariance):
+            return False
+        return what.columns == 1 or not Penalty.of(problem).fixed.any()
 
     def start(self, problem: Problem, warm: np.ndarray | None = None) -> InteriorState:
         """Begin near the central path, at the better of the regularizer's centre and the origin.
@@ -115,7 +118,7 @@ class InteriorPoint:
         directions = np.zeros((3, w.size))
 
         def solve(loss: np.ndarray, own: np.ndarray) -> np.ndarray:
-            return at.weights(factor.solve(at.of_loss(loss) + at.gradient(own)))
+            return at.weights(factor.solve(at.right(own, loss)))
 
         def look(depth: int, target: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             loss, sums = rows.look(w, directions[:depth], target)
@@ -153,7 +156,7 @@ class InteriorPoint:
                 state.precise = True
                 self._stay(problem, state)
                 state.idle = 0  # a point that coarse steps have spoiled takes some to recover
-            factor = Factor(state.coordinates.matrix(state.barrier.hessian(state.w)) + state.gram)
+            factor = Factor(state.coordinates.matrix(state.barrier.hessian(state.w), state.gram))
             if factor.shift < _COARSE:
                 break
         return factor if np.isfinite(factor.shift) else None
@@ -178,7 +181,7 @@ class InteriorPoint:
             factor = self._factor(problem, state)
             if factor is None:
                 return
-            residual = state.coordinates.of_loss(state.vectors[0]) - state.coordinates.gradient(barrier.gradient(state.w))
+            residual = state.coordinates.right(-barrier.gradient(state.w), state.vectors[0])
             off = factor.squared_length(residual) / (n_products * mu)
             if not off > _OFF_CENTRE:
                 return
@@ -210,12 +213,12 @@ class InteriorPoint:
 
     def _begin(self, problem: Problem) -> InteriorState:
         """A state without a point; of dual variables only α = 0 is known yet, and what it proves."""
-        n = problem.constraints.n_examples
+        n, penalty = problem.constraints.n_examples, Penalty.of(problem)
         nothing = np.zeros(problem.n_weights)
         return InteriorState(
             rows=self._rows(problem),
-            barrier=Barrier(Penalty.of(problem)),
-            coordinates=Coordinates(described(problem).columns),
+            barrier=Barrier(penalty),
+            coordinates=Coordinates(described(problem).columns, penalty.fixed if penalty.fixed.any() else None),
             w=nothing,
             best=nothing,
             lower=lower_bound(problem),

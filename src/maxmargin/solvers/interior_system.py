@@ -21,6 +21,8 @@ class Coordinates:
     """
 
     columns: int = 1
+    fixed: np.ndarray | None = None
+    """Weights that do not move, if any; only with one column."""
 
     def weights(self, u: np.ndarray) -> np.ndarray:
         if self.columns == 1:
@@ -29,31 +31,27 @@ class Coordinates:
         w[:, :-1] += w[:, -1:]
         return w.ravel()
 
-    def gradient(self, g: np.ndarray) -> np.ndarray:
-        """A gradient in w as one in u."""
+    def right(self, own: np.ndarray, loss: np.ndarray) -> np.ndarray:
+        """Gradients in w as one in u. That of the loss adds up to zero over classes, but for rounding."""
         if self.columns == 1:
-            return g
-        g = g.reshape(-1, self.columns).copy()
-        g[:, -1] = g.sum(axis=1)
-        return g.ravel()
+            return own + loss if self.fixed is None else np.where(self.fixed, 0.0, own + loss)
+        u = (own + loss).reshape(-1, self.columns)
+        u[:, -1] = own.reshape(-1, self.columns).sum(axis=1)
+        return u.ravel()
 
-    def of_loss(self, g: np.ndarray) -> np.ndarray:
-        """The same of the loss, whose sum over classes is zero but for rounding."""
+    def matrix(self, own: np.ndarray, loss: np.ndarray) -> np.ndarray:
+        """A second derivative in w, which is used up, plus that of the loss, as one in u."""
         if self.columns == 1:
-            return g
-        g = g.reshape(-1, self.columns).copy()
-        g[:, -1] = 0.0
-        return g.ravel()
-
-    def matrix(self, M: np.ndarray) -> np.ndarray:
-        """A second derivative in w as one in u; the matrix given is used up."""
-        if self.columns == 1:
-            return M
-        K, d = self.columns, len(M) // self.columns
-        M = M.reshape(d, K, d, K)
+            own += loss
+            if self.fixed is not None:
+                own[self.fixed] = own[:, self.fixed] = 0.0
+                own[self.fixed, self.fixed] = 1.0
+            return own
+        K, d = self.columns, len(own) // self.columns
+        M = own.reshape(d, K, d, K)
         M[:, -1] = M.sum(axis=1)
         M[..., -1] = M.sum(axis=3)
-        return M.reshape(d * K, d * K)
+        return M.reshape(d * K, d * K) + loss
 
     def curvature(self, diagonal: np.ndarray) -> np.ndarray:
         """The diagonal of the loss's matrix in w, about, from that in u: the last class is not in it."""

@@ -37,6 +37,8 @@ class Progress:
     """The share of a long pass that is behind us."""
     spent: float = 0.0
     """What all passes came to so far, for those who change to another method when one takes too many."""
+    watched: tuple[int, float] | None = None
+    """Of passes that finish what another method began: how many since the gap was last looked at, and that gap."""
     stuck: bool = False
     """Whether further steps would be in vain, because of rounding."""
     evaluated: tuple[np.ndarray, TotalLoss] | None = None

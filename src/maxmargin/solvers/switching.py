@@ -21,6 +21,8 @@ from .proximal_point import ProximalPoint
 from .state import Progress
 
 _LEAST = 0.05  # of a full pass: what one over the active set costs at least
+_PATIENCE = 200  # passes, after which those that are to finish what Newton steps left
+_LESS = 0.9  # must have brought the gap down to this share
 
 
 @dataclass(frozen=True)
@@ -52,17 +54,33 @@ class Switching:
             return self._handed_over(state, self._passes_from(problem, state))
         state = self.passes.step(problem, state)
         state.spent += max(state.visited / max(problem.constraints.n_examples, 1), _LEAST)
+        if state.watched is not None:
+            return self._watch(state)
         if state.spent < self.after or state.estimate <= state.goal:
             return state
         return self._handed_over(state, self.steps.start(problem, state.alpha))
 
+    @staticmethod
+    def _watch(state: Any) -> Progress:
+        """Passes after Newton steps got stuck are in vain, too, if many of them bring little."""
+        steps, before = state.watched
+        if steps < _PATIENCE or not np.isfinite(state.estimate):
+            state.watched = steps + 1, before
+        else:
+            state.stuck = not state.estimate <= _LESS * before
+            state.watched = 0, state.estimate
+        return state
+
     def save(self, state: Any, settled: bool) -> dict[str, Any] | None:
         saved = (self.steps if state.second_order else self.passes).save(state, settled)
-        return None if saved is None else {"of": saved, "second_order": state.second_order, "spent": state.spent}
+        if saved is None:
+            return None
+        watched = () if state.watched is None else state.watched
+        return {"of": saved, "second_order": state.second_order, "spent": state.spent, "watched": list(watched)}
 
     def restore(self, problem: Problem, saved: dict[str, Any]) -> Progress:
         state: Progress = (self.steps if saved["second_order"] else self.passes).restore(problem, saved["of"])
-        state.spent = float(saved["spent"])
+        state.spent, state.watched = float(saved["spent"]), tuple(saved["watched"]) or None
         return state
 
     @staticmethod
@@ -77,13 +95,11 @@ class Switching:
         if problem.pure:
             solver = replace(solver, centre=state.weights())
         after = solver.start(problem, state.alpha)
-        after.spent = -np.inf
+        after.watched = 0, state.estimate
         return after
 
     @staticmethod
     def _handed_over(before: Progress, after: Any) -> Any:
         """What ``solve`` has set goes with the run, and so does what it has counted."""
-        after.goal, after.beat, after.visited = before.goal, before.beat, before.visited
-        if np.isfinite(after.spent):
-            after.spent = before.spent
+        after.goal, after.beat, after.visited, after.spent = before.goal, before.beat, before.visited, before.spent
         return after
