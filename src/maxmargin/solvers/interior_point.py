@@ -38,12 +38,13 @@ from .state import Progress
 
 _MOST_WEIGHTS = 5000  # several matrices of this size squared are kept
 _STEP = 0.995  # of the way to the nearest bound
-_CENTRING = 3  # power of the share of the gap that the affine step leaves: how much to aim for the centre
+_CENTRING = 6  # power of the share of the gap that the affine step leaves: how much to aim for the centre
 _LONG_ENOUGH = 0.95  # a step for which a third direction is not worth another look at the rows
 _OFF_CENTRE = 3.0  # how long Newton's step may be at the start, squared, in units of the number of products times μ
 _STARTS = 12  # at most
 _PATIENCE = 12  # steps that lower neither the products by half nor the gap by a tenth, after which none will
 _PATIENCE_FAR = 60  # the same far from the solution, where short steps may be many
+_NOISE = 1e-17  # of the objective: products that are smaller than this have no say in the gap
 _NEAR = 0.1  # a relative gap that is not far
 _SNAP = 0.05  # of the gap that is asked for: what weights may cost that are moved onto their bounds
 _COARSE = 1e-14  # a shift of the diagonal that products of rows in float32 may be to blame for
@@ -168,7 +169,7 @@ class InteriorPoint:
         """
         barrier, start = state.barrier, state.w
         n_products = described(problem).slots * problem.constraints.n_examples + barrier.n_products
-        mu = max(state.upper - max(state.lower, 0.0), 1e-3 * state.upper) / n_products
+        mu = 2.0 * max(state.upper - max(state.lower, 0.0), 1e-3 * state.upper) / n_products
         for _ in range(_STARTS):
             state.w = start
             if barrier.at.size:
@@ -326,7 +327,8 @@ class InteriorState(Progress):
         if self.barrier.n_products and self.estimate <= WORTH_A_CHECK * self.goal:
             self._snap(problem)
         left = float(products) + self.barrier.products(self.w)
-        better = left <= 0.5 * self.least or self.upper - self.lower <= 0.9 * self.gap
+        nearer = _NOISE * abs(self.upper) < left <= 0.5 * self.least
+        better = nearer or self.upper - self.lower <= 0.9 * self.gap
         self.idle = 0 if better else self.idle + 1
         self.least, self.gap = min(self.least, left), min(self.gap, self.upper - self.lower)
 
