@@ -39,6 +39,8 @@ from .state import Progress
 _MOST_WEIGHTS = 5000  # several matrices of this size squared are kept
 _STEP = 0.995  # of the way to the nearest bound
 _CENTRING = 6  # power of the share of the gap that the affine step leaves: how much to aim for the centre
+_BLOCKED = 0.1  # a step as short as this got nowhere: the next one aims for the centre
+_CAREFUL = 0.5  # by so much at least
 _LONG_ENOUGH = 0.95  # a step for which a third direction is not worth another look at the rows
 _OFF_CENTRE = 3.0  # how long Newton's step may be at the start, squared, in units of the number of products times μ
 _STARTS = 12  # at most
@@ -131,7 +133,8 @@ class InteriorPoint:
         length = min(1.0, 1.0 / max(rate, 1e-300))
         left = 1.0 + length * (slope + length * curvature) / products
         enough = 0.1 * state.goal * abs(state.upper) / max(n_products, 1.0)
-        target = min(max(min(max(left, 0.0), 1.0) ** _CENTRING * mu, enough), mu)
+        share = max(min(max(left, 0.0), 1.0) ** _CENTRING, _CAREFUL if state.length < _BLOCKED else 0.0)
+        target = min(max(share * mu, enough), mu)
         directions[1] = directions[0] + solve(loss + target * k1, own + target * barrier.unit())
         loss, own, (rate, _, _) = look(2, target)
         length, depth = min(1.0, _STEP / max(rate, 1e-300)), 2
@@ -145,6 +148,7 @@ class InteriorPoint:
             state.stuck = True
             return state
         self._advance(problem, state, directions[:depth], target, length)
+        state.length = length
         if state.idle >= (_PATIENCE if state.estimate <= _NEAR else _PATIENCE_FAR):
             # Products of rows in float32 may be to blame: then the next steps are better, with products in float64.
             state.stuck, state.precise, state.idle = state.precise, True, 0
@@ -179,6 +183,7 @@ class InteriorPoint:
             state.rows.centre(state.w, mu)
             barrier.centre(state.w, mu)
             self._stay(problem, state)
+            state.least, state.gap, state.idle = np.inf, np.inf, 0
             factor = self._factor(problem, state)
             if factor is None:
                 return
@@ -194,9 +199,8 @@ class InteriorPoint:
         if state.solved:
             return {"alpha": state.alpha}
         kept = {} if state.at_best else {"kept": state.alpha}
-        return {"alpha": state.rows.alpha, "point": list(state.rows.saved()), "w": state.w} | kept | {
-            "barrier": list(state.barrier.point)
-        }
+        point = {"point": list(state.rows.saved()), "w": state.w, "barrier": list(state.barrier.point)}
+        return {"alpha": state.rows.alpha, "length": state.length} | point | kept
 
     def restore(self, problem: Problem, saved: dict[str, Any]) -> InteriorState:
         """The same point; what the next step needs of the rows is gathered anew."""
@@ -204,6 +208,7 @@ class InteriorPoint:
             return self.start(problem, saved["alpha"])
         state = self._begin(problem)
         state.w = state.best = np.array(saved["w"])
+        state.length = float(saved["length"])
         state.barrier.point = BarrierPoint(*(np.array(values) for values in saved["barrier"]))
         state.rows.load(saved["point"], saved.get("kept"))
         if "kept" in saved:
@@ -292,6 +297,8 @@ class InteriorState(Progress):
     """The least sum of products so far, the smallest gap, and the steps that brought little of either."""
     gap: float = np.inf
     idle: int = 0
+    length: float = 1.0
+    """Of the last step."""
     active: int = 0
     precise: bool = False
     solved: bool = False

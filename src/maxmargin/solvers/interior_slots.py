@@ -89,6 +89,7 @@ class SlotPoint:
             bent = slots.spread(bent)
             bent[slots.zero] = 0.0
             self.x += bent
+        self._to_budget()
         self.share()
 
     def look(self, w: np.ndarray, directions: np.ndarray, target: float) -> tuple[np.ndarray, np.ndarray]:
@@ -106,6 +107,7 @@ class SlotPoint:
             change = _Step(self, w, directions, target).change
             for values, by in zip((self.eta, self.x, self.z), change, strict=True):
                 values += length * by
+            self._to_budget()
             w = w + length * directions[-1]
             self.share()
         step = _Step(self, w, directions[:0], target)
@@ -115,6 +117,11 @@ class SlotPoint:
         off_bounds = slots.sums((self.z > _HELD * slots.spread(self.budget)).astype(np.float64)) > 1.0
         sums = np.array([loss, dual, float(self.x @ self.z), slots.there.sum(), off_bounds.sum()], np.float64)
         return slots.gram(step.D, step.T), vectors, sums
+
+    def _to_budget(self) -> None:
+        """Take out of multipliers what rounding has added to their sums: the bound of this point is to be a true one."""
+        if self.bounded:
+            self.z *= self.slots.spread(self.budget / np.where(self.live, self.slots.sums(self.z), 1.0))
 
     def spent(self) -> np.ndarray:
         """Σα without slot 0."""

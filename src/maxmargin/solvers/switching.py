@@ -21,7 +21,7 @@ from .proximal_point import ProximalPoint
 from .state import Progress
 
 _LEAST = 0.05  # of a full pass: what one over the active set costs at least
-_PATIENCE = 200  # passes, after which those that are to finish what Newton steps left
+_PATIENCE = 100  # passes, after which those that are to finish what Newton steps left
 _LESS = 0.9  # must have brought the gap down to this share
 
 
@@ -47,6 +47,7 @@ class Switching:
         return (self.passes if self.after else self.steps).start(problem, warm)
 
     def step(self, problem: Problem, state: Any) -> Progress:
+        state.evaluated = None
         if state.second_order:
             state = self.steps.step(problem, state)
             if not state.stuck or self._decided(problem, state):
@@ -96,6 +97,8 @@ class Switching:
             solver = replace(solver, centre=state.weights())
         after = solver.start(problem, state.alpha)
         after.watched = 0, state.estimate
+        w = state.weights()
+        after.evaluated = w, problem.constraints.evaluate(w)  # the best so far: passes begin a little off
         return after
 
     @staticmethod
