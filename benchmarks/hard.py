@@ -3,8 +3,8 @@
     python benchmarks/hard.py
 
 Seconds are the best of three fits, after one that compiles. Every gap is relative to the lower bound that our fit has
-proved: scikit-learn's weights are judged by the same certificate. Where scikit-learn has no such problem its columns are
-empty. No data are needed but those that come with scikit-learn.
+proved: scikit-learn's weights are judged by the same certificate. Where scikit-learn has no such problem its columns
+are empty. No data are needed but those that come with scikit-learn.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Stiff and badly scaled problems: the interior point takes few passes, whatever the labels, losses and regularizers."""
+"""Stiff and badly scaled problems: the interior point takes few passes, whatever labels, losses and regularizers."""
 
 import itertools
 
@@ -135,13 +135,13 @@ def test_classes_reach_the_optimum_of_the_cone_solver(name):
     problem = Problem(multiclass(as_rows(X), y, cost, budget), regularizer(name, d * K))
     problem = Problem(problem.constraints, L2() if problem.regularizer is None else problem.regularizer)
     written_out = problem.closed.explicit()
-    rows, loss = written_out.slots(written_out.describe()), written_out.loss
+    rows, loss = written_out.as_slots(written_out.describe()), written_out.loss
     R = np.stack([rows.scores(e[None])[0] for e in np.eye(d * K)], axis=1).reshape(n, K, -1)
     R = R[np.arange(K) != y[:, None]]
     example, ramp = np.repeat(np.arange(n), K - 1), np.linspace(0.5, 2.0, d * K)
     groups = [list(range(d * K // 2)), list(range(d * K // 2, d * K))]
     expected = {
-        "l2": lambda *p: reference.quadratic(*p),
+        "l2": reference.quadratic,
         "prior": lambda *p: reference.quadratic(*p, mean=0.1, covariance=ramp),
         "full": lambda *p: reference.quadratic(*p, mean=0.1, covariance=np.diag(ramp) + 0.1),
         "bounded": lambda *p: reference.quadratic(*p, lower=np.zeros(d * K)),

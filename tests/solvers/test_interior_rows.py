@@ -14,7 +14,7 @@ from maxmargin.constraints.description import Description
 from maxmargin.constraints.sums import DualSums
 from maxmargin.data.arrays import as_rows
 from maxmargin.losses import EpsilonInsensitive, LossShape
-from maxmargin.models import binary, multiclass, regression
+from maxmargin.models import binary, regression
 from maxmargin.problem import Problem, TotalLoss
 from maxmargin.regularizers import L2
 from maxmargin.solvers import InteriorPoint, interior_rows, solve

@@ -70,7 +70,7 @@ class Closed(ABC):
         """What solvers are chosen by."""
         return Description(type(self).__name__, self.n_examples)
 
-    def slots(self, whole: Description) -> Slots:
+    def as_slots(self, whole: Description) -> Slots:
         """The same as slots of an interior-point method, as the description of the whole problem says."""
         raise NotImplementedError(f"{type(self).__name__} constraints have no slots.")
 

@@ -13,7 +13,7 @@ from ..problem import Rows
 from .base import Closed
 from .description import Description
 from .shared import SharedSlack
-from .slots import ClassSlots, RivalSlots, mean_squared_norm
+from .slots import ClassSlots, RivalSlots, Slots, mean_squared_norm
 from .store import as_table
 from .sums import DualSums
 
@@ -76,7 +76,7 @@ class Classes(Closed):
             budget=float(self.budget.mean()) if self.n_examples else 0.0,
         )
 
-    def slots(self, whole: Description) -> ClassSlots:
+    def as_slots(self, whole: Description) -> Slots:
         return ClassSlots(self)
 
     def quiet_radius(self, w: np.ndarray) -> float:
@@ -133,7 +133,7 @@ class _WrittenOut(SharedSlack):
     def describe(self) -> Description:
         return self._classes.describe()
 
-    def slots(self, whole: Description) -> RivalSlots:
+    def as_slots(self, whole: Description) -> Slots:
         return RivalSlots(self._classes)
 
 

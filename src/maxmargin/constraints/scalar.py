@@ -12,7 +12,7 @@ from ..problem import Rows
 from ..protocols import Loss
 from .base import Closed
 from .description import Description
-from .slots import ScalarSlots
+from .slots import ScalarSlots, Slots
 
 
 class Scalar(Closed):
@@ -79,7 +79,7 @@ class Scalar(Closed):
             budget=float(self.budget.mean()) if some else 0.0,
         )
 
-    def slots(self, whole: Description) -> ScalarSlots:
+    def as_slots(self, whole: Description) -> Slots:
         return ScalarSlots(self, whole.two_sided)
 
     def quiet_radius(self, w: np.ndarray) -> float:

@@ -8,7 +8,7 @@ from ..kernels import shared as kernels, sums
 from ..problem import Rows
 from .base import Closed
 from .description import Description
-from .slots import SharedSlots, mean_squared_norm
+from .slots import SharedSlots, Slots, mean_squared_norm
 
 
 class SharedSlack(Closed):
@@ -71,7 +71,7 @@ class SharedSlack(Closed):
             budget=float(self.budget.mean()) if self.n_examples else 0.0,
         )
 
-    def slots(self, whole: Description) -> SharedSlots:
+    def as_slots(self, whole: Description) -> Slots:
         return SharedSlots(self)
 
     def feasible(self, alpha: np.ndarray) -> np.ndarray:

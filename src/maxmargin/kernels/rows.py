@@ -19,7 +19,6 @@ from ..rounding import UNIT
 from . import compiled, compiled_sum, inlined
 from .sums import two_sum
 
-
 _LARGEST = 1e37  # of a number that float32 may hold
 
 

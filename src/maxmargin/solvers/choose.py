@@ -151,7 +151,7 @@ def _momentum(problem: Problem, memory: int | None) -> bool:
     return memory >= least + _BYTES_PER_DUAL * duals
 
 
-def _dual_coordinate(problem: Problem, means: Means) -> Solver:
+def _dual_coordinate(problem: Problem, means: Means) -> DualCoordinate | ProximalPoint:
     momentum = _momentum(problem, means.memory)
     inner = DualCoordinate(random_state=means.seed, n_threads=means.threads, momentum=momentum)
     return ProximalPoint(inner, centre=means.centre) if problem.pure else inner

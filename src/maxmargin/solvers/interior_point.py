@@ -69,12 +69,9 @@ class InteriorPoint:
 
     def handles(self, problem: Problem) -> bool:
         """Whether the constraints are of a known kind and the weights not too many."""
-        what = described(problem)
-        if problem.n_weights > _MOST_WEIGHTS or not what.slots:
+        if problem.n_weights > _MOST_WEIGHTS or not described(problem).slots:
             return False
-        if not problem.pure and not _definite(problem.regularizer.shape(problem.n_weights).covariance):
-            return False
-        return what.columns == 1 or not Penalty.of(problem).fixed.any()
+        return problem.pure or _definite(problem.regularizer.shape(problem.n_weights).covariance)
 
     def start(self, problem: Problem, warm: np.ndarray | None = None) -> InteriorState:
         """Begin near the central path, at the better of the regularizer's centre and the origin.
@@ -84,7 +81,7 @@ class InteriorPoint:
         """
         state = self._begin(problem)
         if warm is not None:
-            state.warm = problem.constraints.feasible(warm)  # type: ignore[attr-defined]
+            state.warm = problem.constraints.feasible(warm)
             state.lower = max(state.lower, lower_bound(problem, state.warm))
         penalty = state.barrier.penalty
         candidates = [penalty.inside(penalty.centre)]
@@ -334,10 +331,10 @@ class InteriorState(Progress):
         if self.barrier.n_products and self.estimate <= WORTH_A_CHECK * self.goal:
             self._snap(problem)
         left = float(products) + self.barrier.products(self.w)
-        nearer = _NOISE * abs(self.upper) < left <= 0.5 * self.least
-        better = nearer or self.upper - self.lower <= 0.9 * self.gap
+        gap = max(self.upper - self.lower, 0.0)
+        better = gap < 0.9 * self.gap or _NOISE * abs(self.upper) < left <= 0.5 * self.least
         self.idle = 0 if better else self.idle + 1
-        self.least, self.gap = min(self.least, left), min(self.gap, self.upper - self.lower)
+        self.least, self.gap = min(self.least, left), min(self.gap, gap)
 
     def _snap(self, problem: Problem) -> None:
         """Weights at their bounds where that costs next to nothing."""

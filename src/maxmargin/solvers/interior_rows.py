@@ -74,7 +74,7 @@ class InteriorRows:
             )
         self._compiled = what.scalar and what.n_examples * what.slots > COMPILED_FROM
         in_blocks = hasattr(constraints, "blocks")
-        self._slots = constraints.slots(what) if n and not self._compiled and not in_blocks else None
+        self._slots = constraints.as_slots(what) if n and not self._compiled and not in_blocks else None
         if self._compiled:
             excess = np.zeros(n if what.loss.bounded else 0, np.float32)
             self._point = Point(np.zeros(n), excess, np.zeros(n if what.two_sided else 0, np.float32))
@@ -182,7 +182,7 @@ class InteriorRows:
 
     def _part(self, c: Any, point: Point, alpha: np.ndarray) -> _Compiled | SlotPoint:
         if not self._compiled:
-            return SlotPoint(c.slots(self.description) if self._slots is None else self._slots, point, alpha)
+            return SlotPoint(c.as_slots(self.description) if self._slots is None else self._slots, point, alpha)
         # Kernels would write past the arrays of a point that was made for other losses; blocks were only sampled.
         if not point.excess.size and c.loss_shape.bounded:
             raise ValueError("This loss is bounded, but the description of the problem says that none is.")
@@ -217,14 +217,10 @@ class _Compiled:
 
     def look(self, w: np.ndarray, directions: np.ndarray, target: float) -> Look:
         vector, sums = np.zeros(w.size), np.zeros(3)
-        kernels.look(
-            self.rows, *self.terms, w, directions, target, self.start, self.stop, self.point, vector, sums
-        )
+        kernels.look(self.rows, *self.terms, w, directions, target, self.start, self.stop, self.point, vector, sums)
         return vector, sums
 
-    def advance(
-        self, w: np.ndarray, directions: np.ndarray, target: float, length: float, precise: bool
-    ) -> Advance:
+    def advance(self, w: np.ndarray, directions: np.ndarray, target: float, length: float, precise: bool) -> Advance:
         """The step for these rows; of XᵀDX only the upper triangle where rows are sparse."""
         d = w.size
         gram, vectors, sums = np.zeros((d, d)), np.zeros((3, d)), np.zeros(5)

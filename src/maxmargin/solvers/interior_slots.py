@@ -72,10 +72,9 @@ class SlotPoint:
         for _ in range(_NEWTON_STEPS):
             inverse = 1.0 / (slots.spread(room) - off)
             f, slope = mu * slots.sums(inverse), mu * slots.sums(inverse * inverse)
-            if self.bounded:  # on C/f − 1, which is nearly a line
-                change = (f - budget) * f / (budget * slope)
-            else:
-                change = (f - (top + room) / q) / (slope + 1.0 / q)
+            # Bounded: on C/f − 1, which is nearly a line.
+            missing = (f / budget - 1.0) * f if self.bounded else f - (top + room) / q
+            change = missing / (slope + (0.0 if self.bounded else 1.0 / q))
             change = np.where(self.live, np.maximum(change, 0.0), 0.0)
             room = room + change
             if (change <= _NEAR * room).all():
@@ -105,8 +104,9 @@ class SlotPoint:
         slots = self.slots
         if len(directions):
             change = _Step(self, w, directions, target).change
-            for values, by in zip((self.eta, self.x, self.z), change, strict=True):
-                values += length * by
+            self.eta += length * change.eta
+            self.x += length * change.x
+            self.z += length * change.z
             self._to_budget()
             w = w + length * directions[-1]
             self.share()
@@ -119,7 +119,7 @@ class SlotPoint:
         return slots.gram(step.D, step.T), vectors, sums
 
     def _to_budget(self) -> None:
-        """Take out of multipliers what rounding has added to their sums: the bound of this point is to be a true one."""
+        """Take out of multipliers what rounding has added to their sums: this point is to be feasible."""
         if self.bounded:
             self.z *= self.slots.spread(self.budget / np.where(self.live, self.slots.sums(self.z), 1.0))
 
@@ -169,7 +169,8 @@ class _Step:
                 self.aims = (target if len(moves) > 1 else 0.0) - x * z - dx * dz
             elif depth == 1:
                 product = (x + dx) * (z + dz)
-                self.aims = self.aims + np.maximum(np.clip(product, target / FAR, target * FAR) - product, -FAR * target)
+                pull = np.clip(product, target / FAR, target * FAR) - product
+                self.aims = self.aims + np.maximum(pull, -FAR * target)
             self.aims *= slots.there
             self.moved = self.D * (along - slots.spread(slots.sums(self.D * along) / self.T))
 
@@ -200,5 +201,6 @@ class _Step:
         if at.bent:
             zero = slots.zero
             dz[zero] = wanted[zero] - self.D[zero] * deta
-            dx[zero] = np.where(at.live, (self.aims[zero] - at.x[zero] * dz[zero]) / np.where(at.live, at.z[zero], 1), 0)
+            left = self.aims[zero] - at.x[zero] * dz[zero]
+            dx[zero] = np.where(at.live, left / np.where(at.live, at.z[zero], 1.0), 0.0)
         return _Change(np.where(at.live, deta, 0.0), dx, dz)

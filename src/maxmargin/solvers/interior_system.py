@@ -22,10 +22,14 @@ class Coordinates:
 
     columns: int = 1
     fixed: np.ndarray | None = None
-    """Weights that do not move, if any; only with one column."""
+    """Weights that do not move, if any: then u is w."""
+
+    @property
+    def _plain(self) -> bool:
+        return self.columns == 1 or self.fixed is not None
 
     def weights(self, u: np.ndarray) -> np.ndarray:
-        if self.columns == 1:
+        if self._plain:
             return u
         w = u.reshape(-1, self.columns).copy()
         w[:, :-1] += w[:, -1:]
@@ -33,25 +37,29 @@ class Coordinates:
 
     def right(self, own: np.ndarray, loss: np.ndarray) -> np.ndarray:
         """Gradients in w as one in u. That of the loss adds up to zero over classes, but for rounding."""
-        if self.columns == 1:
+        if self._plain:
             return own + loss if self.fixed is None else np.where(self.fixed, 0.0, own + loss)
         u = (own + loss).reshape(-1, self.columns)
         u[:, -1] = own.reshape(-1, self.columns).sum(axis=1)
         return u.ravel()
 
     def matrix(self, own: np.ndarray, loss: np.ndarray) -> np.ndarray:
-        """A second derivative in w, which is used up, plus that of the loss, as one in u."""
-        if self.columns == 1:
-            own += loss
-            if self.fixed is not None:
-                own[self.fixed] = own[:, self.fixed] = 0.0
-                own[self.fixed, self.fixed] = 1.0
-            return own
-        K, d = self.columns, len(own) // self.columns
-        M = own.reshape(d, K, d, K)
-        M[:, -1] = M.sum(axis=1)
-        M[..., -1] = M.sum(axis=3)
-        return M.reshape(d * K, d * K) + loss
+        """A second derivative in w, which is used up, plus that of the loss in differences of classes, as one in u."""
+        if self.columns > 1:
+            K, d = self.columns, len(own) // self.columns
+            M, G = own.reshape(d, K, d, K), loss.reshape(d, K, d, K)
+            if not self._plain:
+                M[:, -1] = M.sum(axis=1)
+                M[..., -1] = M.sum(axis=3)
+                return own + loss
+            M[:, -1] -= G[:, :-1].sum(axis=1)
+            M[..., -1] -= G[..., :-1].sum(axis=3)
+            M[:, -1, :, -1] += G.sum(axis=(1, 3))
+        own += loss
+        if self.fixed is not None:
+            own[self.fixed] = own[:, self.fixed] = 0.0
+            own[self.fixed, self.fixed] = 1.0
+        return own
 
     def curvature(self, diagonal: np.ndarray) -> np.ndarray:
         """The diagonal of the loss's matrix in w, about, from that in u: the last class is not in it."""
