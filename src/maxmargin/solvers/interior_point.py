@@ -208,10 +208,10 @@ class InteriorPoint:
         state.length = float(saved["length"])
         state.barrier.point = BarrierPoint(*(np.array(values) for values in saved["barrier"]))
         state.rows.load(saved["point"], saved.get("kept"))
-        if "kept" in saved:
-            state.lower = lower_bound(problem, saved["kept"])
         with threads.one_blas_thread(), np.errstate(all="ignore"):
             self._stay(problem, state)
+        if "kept" in saved:  # they were better than the point, by however little
+            state.lower, state.at_best = lower_bound(problem, saved["kept"]), False
         return state
 
     def _begin(self, problem: Problem) -> InteriorState:

@@ -27,7 +27,7 @@ T = TypeVar("T")
 Look = tuple[np.ndarray, np.ndarray]
 Advance = tuple[np.ndarray, np.ndarray, np.ndarray]
 
-COMPILED_FROM = 10_000  # slots: with fewer of them a step of array code takes some milliseconds
+COMPILED_FROM = 2_000  # slots: with fewer of them a step of array code takes about a millisecond
 _BLOCK = 2048  # rows whose weighted copies are multiplied at once: they fit the second-level cache
 _SPARSE = 0.15  # rows with more stored values than this share are multiplied by BLAS, written out
 
