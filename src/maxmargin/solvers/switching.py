@@ -77,10 +77,10 @@ class Switching:
         if saved is None:
             return None
         watched = () if state.watched is None else state.watched
-        return {"of": saved, "second_order": state.second_order, "spent": state.spent, "watched": list(watched)}
+        return saved | {"second_order": state.second_order, "spent": state.spent, "watched": list(watched)}
 
     def restore(self, problem: Problem, saved: dict[str, Any]) -> Progress:
-        state: Progress = (self.steps if saved["second_order"] else self.passes).restore(problem, saved["of"])
+        state: Progress = (self.steps if saved["second_order"] else self.passes).restore(problem, saved)
         state.spent, state.watched = float(saved["spent"]), tuple(saved["watched"]) or None
         return state
 
