@@ -295,7 +295,6 @@ THREE = np.arange(20) % 3
         ({"cost": 1 - np.eye(3), "multi_class": "ovr"}, THREE, "cost is for Crammer–Singer problems"),
         ({"cost": 1 - np.eye(2)}, np.arange(20) % 2, "cost is for Crammer–Singer problems of three or more classes"),
         ({"class_weight": {0: 0.0, 1: 0.0, 2: 0.0}}, THREE, "class_weight|weights are zero"),
-        ({"solver": "interior_point"}, THREE, "solver='interior_point' takes binary"),
     ],
 )
 def test_bad_labels_and_settings_for_classes_are_refused(settings, y, message, rng):

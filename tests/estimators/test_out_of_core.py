@@ -242,7 +242,6 @@ def test_regularizers(name, regularizer, rows, rng):
     [
         ({"regularizer": GroupNorm([[0, 1, 2, 3, 4]], 1.0), "multi_class": "ovr"}, "l2=0.01"),
         ({"regularizer": GroupNorm([[0, 1, 2, 3, 4]], 1.0, l2=1.0)}, "multi_class='ovr'"),
-        ({"solver": "interior_point"}, "dual_coordinate"),
         ({"solver": "newton"}, "'auto', 'dual_coordinate', 'interior_point'"),
         ({"memory": 1000}, "at least"),
         ({"loss": "squared_hinge"}, "Crammer"),

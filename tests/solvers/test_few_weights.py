@@ -7,7 +7,7 @@ from generators import covariance, shared_slack
 
 from maxmargin import StructuralSVM
 from maxmargin.models import Graph, grid
-from maxmargin.regularizers import L2, Bounded, GaussianPrior, GroupNorm
+from maxmargin.regularizers import L2, Bounded, GaussianPrior
 from maxmargin.solvers import few_weights
 
 
@@ -28,8 +28,7 @@ def test_reaches_the_optimum_of_the_cone_solver(seed, kind):
         regularizer = GaussianPrior(mean, spread)
         optimum = reference.quadratic(*data.arrays(), mean=mean, covariance=spread)
     gap = 1e-7 * abs(optimum.value)
-    start = np.zeros(data.loss.size)
-    alpha = few_weights.solve(data.X, data.loss, data.example, data.budget, regularizer.shape(4), start, gap)
+    alpha = few_weights.solve(data.X, data.loss, data.example, data.budget, regularizer, gap)
     assert (alpha >= 0.0).all()
     used = np.bincount(data.example, alpha, minlength=data.budget.size)
     assert (used <= data.budget * (1 + 1e-6)).all()
@@ -38,17 +37,26 @@ def test_reaches_the_optimum_of_the_cone_solver(seed, kind):
 
 def test_planes_without_use_get_no_share():
     X = np.array([[1.0, 0.0], [5.0, 0.0], [0.0, 1.0]])
-    alpha = few_weights.solve(X, np.ones(3), np.array([0, 0, 1]), np.full(2, 10.0), L2().shape(2), np.zeros(3), 1e-9)
+    alpha = few_weights.solve(X, np.ones(3), np.array([0, 0, 1]), np.full(2, 10.0), L2(), 1e-9)
     assert alpha == pytest.approx([1.0, 0.0, 1.0], abs=1e-5)
     assert alpha[1] == 0.0
 
 
-def test_applies_to_few_weights_under_quadratics_only():
+def test_constraints_may_come_in_any_order_and_examples_have_none():
+    rng = np.random.default_rng(0)
+    data = shared_slack(rng, n_examples=9, n_weights=3, sparse=False)
+    shuffled = rng.permutation(data.loss.size)
+    budget = np.append(data.budget, 1.0)
+    regularizer = Bounded(0.0)
+    here = few_weights.solve(data.X, data.loss, data.example, data.budget, regularizer, 1e-9)
+    there = few_weights.solve(data.X[shuffled], data.loss[shuffled], data.example[shuffled], budget, regularizer, 1e-9)
+    assert there == pytest.approx(here[shuffled], abs=1e-4)
+
+
+def test_applies_to_few_weights_only():
     assert few_weights.applies(L2().shape(10))
-    assert few_weights.applies(GaussianPrior(np.zeros(10), np.eye(10)).shape(10))
+    assert few_weights.applies(Bounded(0.0).shape(10))
     assert not few_weights.applies(L2().shape(100_000))
-    assert not few_weights.applies(Bounded(0.0).shape(10))
-    assert not few_weights.applies(GroupNorm([np.arange(10)], 1.0, l2=1.0).shape(10))
 
 
 def test_large_grids_with_few_weights_converge_in_few_epochs():

@@ -14,14 +14,28 @@ from maxmargin.constraints.description import Description
 from maxmargin.constraints.sums import DualSums
 from maxmargin.data.arrays import as_rows
 from maxmargin.losses import EpsilonInsensitive, LossShape
-from maxmargin.models import binary, multiclass, regression
+from maxmargin.models import binary, regression
 from maxmargin.problem import Problem, TotalLoss
 from maxmargin.regularizers import L2
-from maxmargin.solvers import InteriorPoint, solve
+from maxmargin.solvers import InteriorPoint, interior_rows, solve
 from maxmargin.solvers.choose import interior_point_pays
 from maxmargin.solvers.interior_rows import InteriorRows, added_advances, added_looks
 
 N, D = 150, 8
+
+
+@pytest.fixture(autouse=True, params=["compiled", "arrays"])
+def loops(request, monkeypatch):
+    """Problems as small as these have array code; compiled loops give the same answers."""
+    monkeypatch.setattr(interior_rows, "COMPILED_FROM", 0 if request.param == "compiled" else 10**9)
+    return request.param
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    monkeypatch.setattr(interior_rows, "COMPILED_FROM", 0)
+
+
 LOSSES = SCALAR_LOSSES | {"mixed sides": EpsilonInsensitive(0.1)}
 KINDS = list(LOSSES)
 CUTS = {1: [], 2: [40], 3: [100, 100], 7: [1, 1, 20, 45, 45, 130]}  # parts of unlike sizes, some without examples
@@ -86,9 +100,9 @@ class Spread:
         for rows, share, keep in zip(self.rows, zip(*shares, strict=True), keeps, strict=True):
             rows.load(share, keep)
 
-    def centre(self, w):
+    def centre(self, w, mu):
         for rows in self.rows:
-            rows.centre(w)
+            rows.centre(w, mu)
 
     def look(self, *question):
         return added_looks(self.n_weights, (rows.look(*question) for rows in self.rows))
@@ -130,7 +144,7 @@ def answers(rows, n_weights):
     rng = np.random.default_rng(9)
     w = 0.1 * rng.normal(size=n_weights)
     directions = 0.01 * rng.normal(size=(3, n_weights))
-    rows.centre(w)
+    rows.centre(w, 0.4)
     told = [*rows.advance(w, directions[:0], 0.0, 0.0, True)]
     for depth in (1, 2, 3):
         told += rows.look(w, directions[:depth], 0.3)
@@ -150,12 +164,12 @@ def assert_alike(some, others):
 
 
 @pytest.mark.parametrize("storage", ["dense", "sparse", "half full"])
-def test_sums_are_those_of_the_formulas(storage):
+def test_sums_are_those_of_the_formulas(storage, compiled):
     data = Data("hinge", storage)
     X = np.column_stack([data.X.toarray() if sp.issparse(data.X) else data.X, np.ones(N)])
     w = 0.1 * np.random.default_rng(1).normal(size=X.shape[1])
     rows = InteriorRows(data.constraints())
-    rows.centre(w)
+    rows.centre(w, 0.4)
     gram, vectors, sums = rows.advance(w, np.zeros((0, w.size)), 0.0, 0.0, False)
     beta, excess, common = rows.saved()
     assert common.size == 0
@@ -164,8 +178,8 @@ def test_sums_are_those_of_the_formulas(storage):
     s = data.budget - a
     xi = np.maximum(margin, 0.0) + excess
     y = xi - margin
-    np.testing.assert_allclose(a * y, data.budget, rtol=1e-5)  # the middle of the bounds: products are C
-    np.testing.assert_allclose(s * xi, data.budget, rtol=1e-5)
+    np.testing.assert_allclose(a * y, 0.4, rtol=1e-5)
+    np.testing.assert_allclose(s * xi, 0.4, rtol=1e-5)
     p, h = a / y, s / xi
     np.testing.assert_allclose(gram, X.T @ ((p * h / (p + h))[:, None] * X), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(vectors[0], X.T @ beta, rtol=1e-9, atol=1e-9)
@@ -176,12 +190,12 @@ def test_sums_are_those_of_the_formulas(storage):
     np.testing.assert_allclose(sums[:4], [loss, a.sum(), (a * y + s * xi).sum(), 2 * N], rtol=1e-9)
 
 
-def test_float32_rows_are_multiplied_in_float64_on_request():
+def test_float32_rows_are_multiplied_in_float64_on_request(compiled):
     data = Data("hinge", "float32")
     rows, wide = (InteriorRows(data.constraints(X=X)) for X in (data.X, data.X.astype(np.float64)))
     w = np.zeros(D + 1)
     for r in (rows, wide):
-        r.centre(w)
+        r.centre(w, 1.0)
     still = (w, np.zeros((0, w.size)), 0.0, 0.0)
     reference = wide.advance(*still, False)[0]
     coarse, precise = (np.abs(rows.advance(*still, p)[0] - reference).max() for p in (False, True))
@@ -219,7 +233,7 @@ def test_blocks_and_threads_give_the_same_answers(kind, chunk_rows, n_threads):
 def test_questions_of_other_sizes_are_refused():
     rows = InteriorRows(Data("hinge").constraints())
     with pytest.raises(ValueError, match=r"have 9 weights.* got \(8,\) and \(0, 9\)"):
-        rows.centre(np.zeros(8))
+        rows.centre(np.zeros(8), 1.0)
     with pytest.raises(ValueError, match=r"directions \(k, 9\), got \(9,\) and \(1, 8\)"):
         rows.look(np.zeros(9), np.zeros((1, 8)), 0.0)
     with pytest.raises(ValueError, match=r"directions \(k, 9\), got \(9,\) and \(9,\)"):
@@ -264,7 +278,7 @@ def test_a_run_goes_on_over_other_parts(kind):
     saved = solver.save(state, settled=True)
     for other in (Problem(Cluster(data.parts(CUTS[7])), L2()), Problem(data.constraints(), L2())):
         again = solver.restore(other, saved)
-        assert np.array_equal(again.alpha, state.alpha) and np.array_equal(again.omega, state.omega)
+        assert np.array_equal(again.alpha, state.alpha) and np.array_equal(again.w, state.w)
         assert again.lower == pytest.approx(state.lower, rel=1e-12)
         went_on = solver.step(other, again)
         here = solver.step(one, solver.restore(one, saved))
@@ -287,7 +301,8 @@ def test_descriptions_of_parts_join_to_that_of_the_whole(kind, storage):
     for cuts in CUTS.values():
         joined = Description.joined([part.describe() for part in data.parts(cuts)])
         for name, value in vars(whole).items():
-            assert getattr(joined, name) == (pytest.approx(value) if isinstance(value, float) else value), name
+            rel = 0.2 if name == "slots" else 1e-6  # parts without a second side have one slot less
+            assert getattr(joined, name) == (pytest.approx(value, rel) if isinstance(value, float) else value), name
     blocked = data.blocks(30).describe()
     assert (blocked.n_examples, blocked.kind, blocked.loss) == (N, "Scalar", whole.loss)
 
@@ -310,37 +325,37 @@ def test_parts_that_do_not_belong_together():
 
 
 def test_what_newton_steps_cannot_do_is_said():
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(30, 3)), rng.integers(0, 3, 30)
-    classes = multiclass(as_rows(X), y, 1.0 - np.eye(3), np.ones(1))
-    assert not classes.describe().scalar
-    assert not InteriorPoint().handles(Problem(classes, L2()))
-    assert not InteriorPoint().handles(Problem(Cluster([classes, classes]), L2()))
-    with pytest.raises(ValueError, match="which Classes constraints do not have"):
-        InteriorRows(classes)
+    class Unknown(Cluster):
+        def describe(self):
+            return Description("Unknown", self.n_examples)
+
+    unknown = Unknown([Data("hinge").constraints()])
+    assert not InteriorPoint().handles(Problem(unknown, L2()))
+    with pytest.raises(ValueError, match="know nothing of Unknown constraints"):
+        InteriorRows(unknown)
 
 
-def test_descriptions_that_do_not_fit_the_rows_are_refused():
+def test_descriptions_that_do_not_fit_the_rows_are_refused(compiled):
     data = Data("mixed sides")
     whole, blocks = data.constraints(), data.blocks(17)
     assert not blocks.describe().two_sided  # the first block has one side only, as it happens
     with pytest.raises(ValueError, match="Give one with two_sided=True"):
-        InteriorRows(blocks).centre(np.zeros(D + 1))
+        InteriorRows(blocks).centre(np.zeros(D + 1), 1.0)
     fitting = InteriorRows(blocks, description=replace(blocks.describe(), two_sided=True))
     assert_alike(answers(InteriorRows(whole), D + 1), answers(fitting, D + 1))
     with pytest.raises(ValueError, match="This loss is bounded"):
         InteriorRows(whole, description=replace(whole.describe(), loss=LossShape(0.1, 0.5, False))).centre(
-            np.zeros(D + 1)
+            np.zeros(D + 1), 1.0
         )
 
 
-def test_point_of_other_examples_is_refused():
+def test_point_of_other_examples_is_refused(compiled):
     data = Data("hinge")
     rows = InteriorRows(data.constraints())
     with pytest.raises(ValueError, match=r"these 150 examples .* got \[\(40,\), \(40,\), \(0,\)\]"):
         rows.load(InteriorRows(data.constraints(slice(0, 40))).saved())
-    rows.centre(np.zeros(D + 1))
+    rows.centre(np.zeros(D + 1), 1.0)
     other = InteriorRows(data.constraints())
     other.load(rows.saved())
-    rows.centre(np.ones(D + 1))  # what was loaded is a copy
+    rows.centre(np.ones(D + 1), 1.0)  # what was loaded is a copy
     assert not np.array_equal(other.alpha, rows.alpha)

@@ -315,7 +315,7 @@ def test_false_bounds_of_a_solver_never_end_a_run_as_converged():
 
 def test_choose_takes_proximal_steps_for_a_pure_group_norm():
     pure = Problem(CONSTRAINTS["shared"], GroupNorm([np.arange(D)], 0.5))
-    assert isinstance(choose(pure, "auto"), ProximalPoint)
+    assert isinstance(choose(pure, "dual_coordinate"), ProximalPoint)
     assert isinstance(choose(Problem(CONSTRAINTS["shared"], L2()), "dual_coordinate"), DualCoordinate)
     given = _solver()
     assert choose(pure, given) is given

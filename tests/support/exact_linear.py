@@ -31,8 +31,7 @@ def linear(rng: np.random.Generator) -> Case:
     kinds = joint if kind == "crammer_singer" else [*joint, "full", "group and l2"] if plain else ()
     ours, theirs, name = regularizer(rng, d, kinds)
     settings = common(rng) | {"regularizer": ours}
-    scalar = kind != "crammer_singer" and name in ("l2", "diagonal", "full")
-    settings["solver"] = str(rng.choice(["auto", "dual_coordinate", "interior_point"] if scalar else ["auto"]))
+    settings["solver"] = str(rng.choice(["auto", "dual_coordinate", "interior_point"]))
     intercept = kind != "ranking" and rng.random() < 0.6
     if kind != "ranking":
         settings |= {"fit_intercept": bool(intercept)}

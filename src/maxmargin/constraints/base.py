@@ -13,6 +13,7 @@ from ..kernels.maps import WeightMap
 from ..problem import Rows, TotalLoss, Totals
 from ..validation import shown
 from .description import Description
+from .slots import Slots
 from .sums import DualSums
 
 
@@ -61,6 +62,10 @@ class Closed(ABC):
     def describe(self) -> Description:
         """What solvers are chosen by."""
         return Description(type(self).__name__, self.n_examples)
+
+    def as_slots(self, whole: Description) -> Slots:
+        """The same as slots of an interior-point method, as the description of the whole problem says."""
+        raise NotImplementedError(f"{type(self).__name__} constraints have no slots.")
 
     def supports(self, kind: type) -> bool:
         """Whether ``sweep`` can work under this type of weight map (see ``kernels.maps``)."""

@@ -12,7 +12,9 @@ from ..kernels.maps import Boxed, Clipped, Plain, WeightMap
 from ..kernels.simplex import project_examples
 from ..problem import Rows
 from .base import Closed, check_entries
+from .description import Description
 from .shared import SharedSlack
+from .slots import ClassSlots, RivalSlots, Slots, mean_squared_norm
 from .store import as_table
 from .sums import DualSums
 
@@ -61,6 +63,23 @@ class Classes(Closed):
     def settings(self) -> dict[str, Any]:
         return {"cost": self.cost}
 
+    def describe(self) -> Description:
+        rows = self.rows
+        return Description(
+            kind=type(self).__name__,
+            n_examples=self.n_examples,
+            slots=float(self.n_classes),
+            columns=self.n_classes,
+            dense=rows.dense,
+            width=rows.width,
+            stored=rows.n_stored / max(rows.n_rows, 1),
+            squared_norm=mean_squared_norm(rows),
+            budget=float(self.budget.mean()) if self.n_examples else 0.0,
+        )
+
+    def as_slots(self, whole: Description) -> Slots:
+        return ClassSlots(self)
+
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
         alpha = self._own(alpha)
         alpha[np.arange(self.n_examples), self.label] = 0.0
@@ -96,12 +115,26 @@ class Classes(Closed):
 
     def explicit(self) -> SharedSlack:
         """The same constraints with every row written out: slow and large, but any regularizer works on it."""
-        return SharedSlack(*_written_out(self), self.budget)
+        return _WrittenOut(self)
 
     def rivals_of(self) -> np.ndarray:
         """Positions in α, flattened, of the rows of ``explicit``."""
         flat = np.arange(self.n_examples * self.n_classes).reshape(self.n_examples, self.n_classes)
         return flat[np.arange(self.n_classes) != self.label[:, None]]
+
+
+class _WrittenOut(SharedSlack):
+    """Rows of classes, which are still known to be that where it saves work."""
+
+    def __init__(self, classes: Classes) -> None:
+        super().__init__(*_written_out(classes), classes.budget)
+        self._classes = classes
+
+    def describe(self) -> Description:
+        return self._classes.describe()
+
+    def as_slots(self, whole: Description) -> Slots:
+        return RivalSlots(self._classes)
 
 
 def _written_out(c: Classes) -> tuple[Rows, np.ndarray, np.ndarray]:

@@ -25,7 +25,12 @@ class Description:
         Name of their class, for messages.
     n_examples : int
     scalar : bool
-        Whether each example has one signed dual variable. Only then do the numbers below mean anything.
+        Whether each example has one signed dual variable, for which there are compiled Newton steps.
+    slots : float
+        Constraints of an example that share its slack, and one more for the slack itself. Zero: no Newton steps are
+        known for such constraints, and the numbers below mean nothing.
+    columns : int
+        Classes of a joint problem, which has so many weights for each column of the matrix.
     loss : LossShape
         What the kernels know of the loss.
     two_sided : bool
@@ -54,6 +59,8 @@ class Description:
     kind: str
     n_examples: int
     scalar: bool = False
+    slots: float = 0.0
+    columns: int = 1
     loss: LossShape = _HINGE
     two_sided: bool = False
     dense: bool = False
@@ -75,7 +82,7 @@ class Description:
             raise ValueError("A problem has one part at least, but no description was given.")
         first = heard[0]
         for part in heard[1:]:
-            if (part.kind, part.scalar, part.loss) != (first.kind, first.scalar, first.loss):
+            if (part.kind, part.columns, part.loss) != (first.kind, first.columns, first.loss):
                 raise ValueError(
                     "All parts of a problem must have the same kind of constraints and the same loss, but there are "
                     f"{first.kind} with {first.loss} and {part.kind} with {part.loss}. Make them by the same model."
@@ -92,6 +99,7 @@ class Description:
             two_sided=any(part.two_sided for part in heard),
             dense=any(part.dense for part in heard),
             paired=any(part.paired for part in heard),
+            slots=mean([part.slots for part in heard]),
             width=max(part.width for part in heard),
             stored=mean([part.stored for part in heard]),
             squared_norm=mean([part.squared_norm for part in heard]),

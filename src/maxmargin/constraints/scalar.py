@@ -13,6 +13,7 @@ from ..problem import Rows
 from ..protocols import Loss
 from .base import Closed, check_entries
 from .description import Description
+from .slots import ScalarSlots, Slots
 from .store import picked
 
 
@@ -69,6 +70,7 @@ class Scalar(Closed):
             kind=type(self).__name__,
             n_examples=self.n_examples,
             scalar=True,
+            slots=1.0 + self.loss_shape.bounded + bool((self.side == 0).any()),
             loss=self.loss_shape,
             two_sided=bool((self.side == 0).any()),
             dense=rows.dense,
@@ -78,6 +80,9 @@ class Scalar(Closed):
             squared_norm=self.mean_squared_norm() if some else 0.0,
             budget=float(self.budget.mean()) if some else 0.0,
         )
+
+    def as_slots(self, whole: Description) -> Slots:
+        return ScalarSlots(self, whole.two_sided)
 
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
         free = np.where(self.budget > 0.0, np.inf, 0.0)  # what nothing can be paid for stays at zero

@@ -9,6 +9,8 @@ from ..kernels.simplex import project_examples
 from ..problem import Rows
 from ..validation import shown
 from .base import Closed, check_entries
+from .description import Description
+from .slots import SharedSlots, Slots, mean_squared_norm
 
 
 class SharedSlack(Closed):
@@ -56,6 +58,21 @@ class SharedSlack(Closed):
         # Which constraints sweeps visit between two passes over everything: the kernel's memory, in no way a result.
         awake, n_awake = np.arange(self.n_constraints), np.diff(self.first)
         self._terms = (self.loss, self.first, self.side, self.budget, awake, n_awake)
+
+    def describe(self) -> Description:
+        return Description(
+            kind=type(self).__name__,
+            n_examples=self.n_examples,
+            slots=1.0 + self.n_constraints / max(self.n_examples, 1),
+            dense=True,  # as Newton steps write them out
+            width=self.n_weights,
+            stored=float(self.n_weights),
+            squared_norm=mean_squared_norm(self.rows),
+            budget=float(self.budget.mean()) if self.n_examples else 0.0,
+        )
+
+    def as_slots(self, whole: Description) -> Slots:
+        return SharedSlots(self)
 
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
         alpha = self._own(alpha)

@@ -33,8 +33,8 @@ class InteriorOnShards:
         """Whether a worker has died, and its points with it."""
         return self._workers.deaths != self._deaths
 
-    def centre(self, w: np.ndarray) -> None:
-        self._ask(lambda k: ("centre", w))
+    def centre(self, w: np.ndarray, mu: float) -> None:
+        self._ask(lambda k: ("centre", w, mu))
 
     def look(self, w: np.ndarray, directions: np.ndarray, target: float) -> tuple[np.ndarray, np.ndarray]:
         sums, heavy = self._workers.total("interior", lambda k: ("look", w, directions, target))
@@ -84,7 +84,7 @@ class ShardInterior(InteriorPoint):
     """The interior point, begun anew whenever a worker has died: its rows have lost their place on the path."""
 
     def start(self, problem: Problem, warm: Any = None) -> InteriorState:
-        while _are_lost(state := super().start(problem)):
+        while _are_lost(state := super().start(problem, warm)):
             pass
         return state
 

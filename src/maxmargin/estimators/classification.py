@@ -58,7 +58,8 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         Margins asked for between the true class (row) and every other (column) in the Crammer–Singer problem, classes
         in the order of ``classes_``; 1 everywhere by default.
     solver : {"auto", "dual_coordinate", "interior_point"} or Solver
-        How the problem is solved; "auto" chooses by its size and shape.
+        How the problem is solved: steps over single examples, or Newton steps for all weights at once, which cost more
+        and are few. "auto" chooses by size, shape and scale, and goes over to Newton steps where passes crawl.
     max_passes : int
         Most passes of the solver.
     memory : int, str or None

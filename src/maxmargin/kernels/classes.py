@@ -19,7 +19,7 @@ from numpy import uint32, uint64
 
 from ..rounding import UNIT
 from . import compiled, inlined, order as _order
-from .rows import at
+from .rows import at, remembered
 from .simplex import to_simplex
 from .sums import two_sum
 
@@ -201,11 +201,12 @@ def sweep(rows, label, cost, budget, alpha, m, norms, order, n_active, block, se
             if seen <= 1e-14 * c or (worst <= 0.0 and used == 0.0):
                 order[p] = -i - 1
                 continue
-            if norms[i] < 0.0:
-                norms[i] = _curvature(base, value, n, scale, n_classes)
-            if norms[i] > 0.0:
+            h = np.float64(norms[i])
+            if h < 0.0:
+                h = remembered(norms, i, _curvature(base, value, n, scale, n_classes))
+            if h > 0.0:
                 for k in range(n_classes):
-                    trial[k] = c - used if k == y else alpha[i, k] + trial[k] / norms[i]
+                    trial[k] = c - used if k == y else alpha[i, k] + trial[k] / h
                 to_simplex(trial, c)
             else:
                 # An empty row has no score to weigh: all budget to the dearest rival.

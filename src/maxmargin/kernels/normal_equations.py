@@ -44,7 +44,7 @@ CHUNK = 512  # rows worked on together: they stay in the cache from the first pr
 _TINY = 1e-15  # of C, the least distance of a variable from it: above the rounding of C − a
 _LEAST = 1e-3  # of a variable, what a step leaves of it at least: less than any step asks for, so only noise meets it
 _SMALLEST = 1e-37  # float32 can still tell it from zero
-_FAR = 10.0  # a product this many times too small or too large is pulled back
+FAR = 10.0  # a product this many times too small or too large is pulled back
 
 CORRECTED, CENTRED = 2, 3  # directions known so far, the first being the affine one
 
@@ -195,7 +195,7 @@ def _second_order(iy, iz, ix, two, loss, target, fa, fb, fs, da, db, dy, dz, dxi
 @inlined
 def _pull(product, target):
     """What to add to a product that a full step would leave too small or too large."""
-    return max(min(max(product, target / _FAR), target * _FAR) - product, -target * _FAR)
+    return max(min(max(product, target / FAR), target * FAR) - product, -target * FAR)
 
 
 @inlined
@@ -232,7 +232,7 @@ def _along(a, b, s, y, z, xi, bend, two, loss, mu, depth, du0, du1, du2):
 
 @compiled
 def centre(rows, target, side, budget, loss, w, mu, start, stop, point):
-    """The point at which all products of an example are mu·C, at these weights."""
+    """The point at which all products are mu, at these weights."""
     beta, excess, common = point
     u = np.empty(CHUNK)
     for begin in range(start, stop, CHUNK):
@@ -247,7 +247,7 @@ def centre(rows, target, side, budget, loss, w, mu, start, stop, point):
             if c <= 0.0:
                 continue
             r = sign * (np.float64(at(target, i)) - u[i - begin])
-            a, b, gap = _central(mu * c, two, c, r, loss)
+            a, b, gap = _central(mu, two, c, r, loss)
             beta[i] = sign * (a - b)
             if loss.bounded:
                 excess[i] = gap

@@ -19,6 +19,8 @@ from ..rounding import UNIT
 from . import compiled, compiled_sum, inlined
 from .sums import two_sum
 
+_LARGEST = 1e37  # of a number that float32 may hold
+
 
 class RowArrays(NamedTuple):
     indptr: np.ndarray
@@ -113,6 +115,15 @@ def _sparse_dot_and_size(indices, data, start, stop, w):
         total += term
         size += abs(term)
     return total, size
+
+
+@inlined
+def remembered(norms, i, norm):
+    """A squared norm, to float32; one that is too large for that is formed anew every time."""
+    if norm < _LARGEST:
+        norms[i] = norm
+        return np.float64(norms[i])
+    return norm
 
 
 @inlined

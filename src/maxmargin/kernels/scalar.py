@@ -23,7 +23,7 @@ from numpy import uint64
 from ..rounding import UNIT
 from . import compiled, maps, order as _order
 from .losses import cost, dual_curvature, dual_term, excess_of, limits
-from .rows import at, bounded_dot, count, stored_pair
+from .rows import at, bounded_dot, count, remembered, stored_pair
 from .sums import difference_error, two_sum
 
 
@@ -63,9 +63,10 @@ def sweep(rows, target, side, budget, loss, beta, m, norms, order, n_active, blo
             if (up <= 0.0 or old >= high) and (down >= 0.0 or old <= low):
                 order[p] = -i - 1
                 continue
-            if norms[i] < 0.0:
-                norms[i] = maps.curvature(indptr, indices, data, width, bias, a, b, m)
-            h = q + norms[i]
+            h = np.float64(norms[i])
+            if h < 0.0:
+                h = remembered(norms, i, maps.curvature(indptr, indices, data, width, bias, a, b, m))
+            h += q
             if h > 0.0:
                 new = old + g / h
                 shrink = epsilon / h

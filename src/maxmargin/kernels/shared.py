@@ -17,7 +17,7 @@ from numpy import uint64
 
 from ..rounding import UNIT
 from . import compiled, inlined, maps, order as _order
-from .rows import at, bounded_dot, stored_pair
+from .rows import at, bounded_dot, remembered, stored_pair
 from .simplex import project
 from .sums import difference_error, two_sum
 
@@ -125,9 +125,9 @@ def sweep(rows, loss, first, side, budget, awake, n_awake, alpha, m, norms, orde
                 k = -1
                 step = 0.0
                 if g > 0.0 or alpha[j] > 0.0:
-                    if norms[j] < 0.0:
-                        norms[j] = maps.curvature(indptr, indices, data, width, bias, a, b, m)
                     h = np.float64(norms[j])
+                    if h < 0.0:
+                        h = remembered(norms, j, maps.curvature(indptr, indices, data, width, bias, a, b, m))
                     floor = 0.0
                     room = max(c - used, 0.0)
                     if g > 0.0 and used >= _USED_UP * c:

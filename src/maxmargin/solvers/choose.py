@@ -21,6 +21,7 @@ from .dual_coordinate import DualCoordinate
 from .interior_point import InteriorPoint, described
 from .oracle_ascent import OracleAscent
 from .proximal_point import ProximalAscent, ProximalPoint
+from .switching import Switching
 
 _BYTES_PER_DUAL = 8
 _BYTES_PER_ROW = 8  # norms and order of visits
@@ -28,7 +29,11 @@ _COPIES_OF_WEIGHTS = 6  # v, w, momentum's v, the best, those of a reading's beg
 _POOL = 0.9  # of what is left; the rest is for what is passing through
 _BLOCKS_AT_A_TIME = 4  # one in use, those read ahead, and what is kept per row of them
 _BYTES_PER_POINT = 24  # of the interior point: three numbers per example, and a copy of the dual variables
+_ARRAYS = 20  # numbers per constraint that are in use at once where steps are array code
 _NEWTON_MATRICES = 6
+_STEPS = 20  # of Newton, more or less
+_BRIEF = 0.05  # seconds of Newton steps that are worth no thought
+_SECONDS_PER_PASS = 0.2e-3  # of coordinate steps, beyond its visits: Python, and small arrays
 _MANY_WEIGHTS = 1000  # beyond this even the matrix alone is a burden
 
 
@@ -64,23 +69,43 @@ class Means:
     scratch: str | None = None
 
 
-def interior_point_pays(problem: Problem, tol: float) -> bool:
-    """Whether Newton steps with their d×d matrix come cheaper than the passes that coordinate steps would need.
+def newton_seconds(problem: Problem) -> float:
+    """What Newton steps with their d×d matrix come to: their number hardly varies.
 
-    A cost model in seconds, fitted to measured runs (dense and sparse, 9 to 300 features, C from 0.01 to 100).
-    Newton steps: their number hardly varies, rows are costly (divisions), the matrix costs n·d². Coordinate
-    steps: passes are cheap, but their number grows with √(C‖x‖²), the more so the fewer features there are, and
-    losses without a bound, which leave no variable at one, need three times as many.
+    A cost model, fitted to measured runs, as is ``pass_seconds``: the same problem is always solved in the same way.
     """
-    if problem.n_weights > _MANY_WEIGHTS or not InteriorPoint().handles(problem):
-        return False
     what, d, n = described(problem), problem.n_weights, problem.constraints.n_examples
-    matrix = d * d / 40e9 if what.dense else what.stored * what.stored / 2e9
-    newton = (14 if what.loss.bounded else 6) * n * (0.28e-6 + matrix) * (1.0 if what.dense else 3.0)
-    stiffness = what.budget * what.squared_norm
-    passes = 4 + (100 if what.loss.bounded else 300) * math.sqrt(stiffness / d) * math.log10(1.0 / min(tol, 0.1)) / 3
+    factor = _STEPS * d**3 / 20e9
+    if what.scalar:
+        matrix = d * d / 40e9 if what.dense else what.stored * what.stored / 2e9
+        return (14 if what.loss.bounded else 6) * n * (0.28e-6 + matrix) * (1.0 if what.dense else 3.0) + factor
+    # A product of the rows with themselves for every pair of classes, or for every constraint.
+    products = 0.5 * n * d * d if what.columns > 1 else n * what.slots * d * d
+    return _STEPS * (1e-3 + 0.5e-6 * n * what.slots + products / 10e9) + factor
+
+
+def pass_seconds(problem: Problem) -> float:
+    """What one pass of coordinate steps over all examples comes to."""
+    what, n = described(problem), problem.constraints.n_examples
     visit = 90e-9 + 0.6e-9 * what.stored if what.dense else 45e-9 + 1.5e-9 * what.stored
-    return newton < passes * n * visit
+    if what.columns > 1:  # classes are close to each other in memory, and most examples soon sleep
+        return 0.5 * n * visit * math.sqrt(what.slots)
+    return n * visit * (1.0 if what.scalar else max(what.slots - 1.0, 1.0))
+
+
+def interior_point_pays(problem: Problem, tol: float) -> bool:
+    """Whether Newton steps come cheaper than the passes that coordinate steps would need.
+
+    Passes are cheap, but their number grows with √(C‖x‖²), the more so the fewer features there are. Losses without a
+    bound, which leave no variable at one, need three times as many, proximal steps some ten times. (Fitted to dense and
+    sparse data, 9 to 300 features, C from 0.01 to 100.)
+    """
+    what, d = described(problem), problem.n_weights
+    if d > _MANY_WEIGHTS or not InteriorPoint().handles(problem):
+        return False
+    stiffness = what.budget * what.squared_norm * what.columns
+    passes = 4 + (100 if what.loss.bounded else 300) * math.sqrt(stiffness / d) * math.log10(1.0 / min(tol, 0.1)) / 3
+    return newton_seconds(problem) < passes * pass_seconds(problem) * (10 if problem.pure else 1)
 
 
 def choose(problem: Problem, name: str | Solver = "auto", means: Means | None = None, **given: Any) -> Solver:
@@ -107,10 +132,9 @@ def check_interior_point(problem: Problem, handled: bool) -> None:
     """Whether the interior point, which was asked for by name, can take the problem."""
     if not handled:
         raise ValueError(
-            "solver='interior_point' takes binary, one-vs-rest, regression and ranking problems of at most 5000 "
-            f"weights with an l2 or Gaussian regularizer; this one has {described(problem).kind} "
-            f"constraints, {problem.n_weights} weights and {problem.regularizer!r}. "
-            "Use solver='dual_coordinate' or 'auto'."
+            "solver='interior_point' takes problems of at most 5000 weights whose covariance, if they have a full one, "
+            f"is positive definite; this one has {described(problem).kind} constraints, {problem.n_weights} weights "
+            f"and {problem.regularizer!r}. Use solver='dual_coordinate' or 'auto'."
         )
 
 
@@ -129,7 +153,7 @@ def _momentum(problem: Problem, memory: int | None) -> bool:
     return memory >= least + _BYTES_PER_DUAL * duals
 
 
-def _dual_coordinate(problem: Problem, means: Means) -> Solver:
+def _dual_coordinate(problem: Problem, means: Means) -> DualCoordinate | ProximalPoint:
     momentum = _momentum(problem, means.memory)
     inner = DualCoordinate(random_state=means.seed, n_threads=means.threads, momentum=momentum)
     return ProximalPoint(inner, centre=means.centre) if problem.pure else inner
@@ -143,10 +167,25 @@ def _interior_point(problem: Problem, means: Means) -> Solver:
 
 
 def _auto(problem: Problem, means: Means) -> Solver:
-    # The interior point makes no use of dual variables to start from.
-    if not means.warm and _momentum(problem, means.memory) and interior_point_pays(problem, means.tol):
-        return _interior_point(problem, means)
-    return _dual_coordinate(problem, means)
+    passes, steps = _dual_coordinate(problem, means), InteriorPoint(n_threads=means.threads)
+    fits = steps.handles(problem) and (means.memory is None or _newton_bytes(problem) <= means.memory)
+    if not fits:
+        return passes
+    newton = newton_seconds(problem)
+    # Interior points make no use of dual variables to start from.
+    if not means.warm and (newton <= _BRIEF or interior_point_pays(problem, means.tol)):
+        return Switching(passes, steps)
+    return Switching(passes, steps, newton / (_SECONDS_PER_PASS + pass_seconds(problem)))
+
+
+def _newton_bytes(problem: Problem) -> int:
+    """What the interior point takes beyond data in memory, about."""
+    what, n, d = described(problem), problem.constraints.n_examples, problem.n_weights
+    matrices = _NEWTON_MATRICES * 8 * d**2
+    if what.scalar:
+        return _BYTES_PER_POINT * n + matrices
+    rows = what.slots * d if what.columns == 1 else what.stored * 2
+    return int(8 * n * (_ARRAYS * what.slots + 2 * rows)) + matrices
 
 
 def _block_ascent(problem: Problem, means: Means) -> BlockAscent:

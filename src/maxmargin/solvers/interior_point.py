@@ -1,52 +1,63 @@
-"""Mehrotra's predictor–corrector method on the d×d normal equations (``kernels.normal_equations``).
+"""A primal–dual interior-point method for every closed problem with few weights.
 
-Each step factors one matrix of the size of the weights and goes over the rows three or four times. The number of
-steps hardly depends on the data or on C: some 15 to a relative gap of 1e-3, 25 to 1e-6. Coordinate ascent needs
-more passes the larger C is and the more the rows resemble each other; this does not.
+    minimise   Ω(w) + Σ_i C_i·φ(max_k (l_k − w·r_k)),      Ω = ½ (w − m)ᵀ P (w − m) + Σ_g λ_g ‖w_g‖,   lower ≤ w ≤ upper
+
+Mehrotra's predictor and corrector (1992), and a third direction of Gondzio's (1996) where the second leaves the step
+short. Slacks, and what examples share, are eliminated one by one; what is left is one system of the size of w,
+
+    H dw = right,      H = P + barriers + Σ_i Σ_k D_k (r_k − r̄)(r_k − r̄)ᵀ,      D = α/s,   r̄ = Σ D r / Σ D
+
+The number of steps hardly depends on the data, on C or on the scales of features: some 15 to a relative gap of 1e-3, 25
+to 1e-6. Coordinate ascent needs more passes the larger C is and the more the rows resemble each other; this does not.
+
+All that a step needs of the examples are sums over them, which ``interior_rows`` gathers: from rows in memory, in
+blocks, or on other machines. ``interior_barrier`` answers the same questions for Ω.
 
 Every iterate lies inside the box of the dual variables, so its dual objective is a true lower bound. The highest that
 was met is kept, with its dual variables, and so are the best weights: near the limit of double precision further steps
 are noise, and may lead away from both.
-
-All that a step needs of the rows are sums over them, which ``interior_rows`` gathers: from rows in memory, in blocks,
-or on other machines. Only the point itself and the dual variables that are kept, 20 to 24 bytes per example, have to
-be in memory, and they stay where the rows are.
 """
 
 from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import linalg
 
 from ..constraints.description import Description
 from ..problem import Problem
-from ..regularizers.shape import Shape
 from . import threads
-from .certificate import lower_bound
+from .certificate import WORTH_A_CHECK, lower_bound
+from .interior_barrier import Barrier, BarrierPoint, Penalty
 from .interior_rows import InteriorRows
+from .interior_system import Coordinates, Factor
 from .state import Progress
 
 _MOST_WEIGHTS = 5000  # several matrices of this size squared are kept
 _STEP = 0.995  # of the way to the nearest bound
 _CENTRING = 6  # power of the share of the gap that the affine step leaves: how much to aim for the centre
+_BLOCKED = 0.1  # a step as short as this got nowhere: the next one aims for the centre
+_CAREFUL = 0.5  # by so much at least
 _LONG_ENOUGH = 0.95  # a step for which a third direction is not worth another look at the rows
-_SHIFTS = (0.0, 1e-14, 1e-12, 1e-10)  # of the diagonal, added until the matrix can be factored
-_REFINEMENTS = 3  # what a shift has changed is corrected so many times
-_NEARER = 0.9  # times the smallest gap of a point so far: what counts as nearer
-_PATIENCE = 8  # steps that bring the point no nearer, after which none will,
-_NEAR = 0.1  # if the relative gap is this small: far out, on features of different scales, short steps may be many,
-_PATIENCE_FAR = 200  # but not so many
+_OFF_CENTRE = 3.0  # how long Newton's step may be at the start, squared, in units of the number of products times μ
+_STARTS = 12  # at most
+_PATIENCE = 12  # steps that lower neither the products by half nor the gap by a tenth, after which none will
+_PATIENCE_FAR = 60  # the same far from the solution, where short steps may be many
+_NOISE = 1e-17  # of the objective: products that are smaller than this have no say in the gap
+_NEAR = 0.1  # a relative gap that is not far
+_SNAP = 0.05  # of the gap that is asked for: what weights may cost that are moved onto their bounds
+_COARSE = 1e-14  # a shift of the diagonal that products of rows in float32 may be to blame for
 
 
 @dataclass(frozen=True)
 class InteriorPoint:
-    """Settings of the interior-point solver, for ``Scalar`` constraints with an l2 or Gaussian regularizer.
+    """Settings of the interior-point solver, for closed constraints and any regularizer that comes with the package.
 
-    Memory beyond the data: 20 to 24 bytes per example, and some matrices of the size of the weights squared.
+    Memory beyond the data: 20 to 24 bytes per example with one dual variable, else some numbers for each constraint and
+    a copy of the rows in float64; and some matrices of the size of the weights squared.
 
     Parameters
     ----------
@@ -57,36 +68,42 @@ class InteriorPoint:
     n_threads: int = 1
 
     def handles(self, problem: Problem) -> bool:
-        """Whether the problem has one dual variable per example, a quadratic regularizer and not too many weights."""
-        if problem.pure or problem.n_weights > _MOST_WEIGHTS:
+        """Whether the constraints are of a known kind and the weights not too many."""
+        if problem.n_weights > _MOST_WEIGHTS or not described(problem).slots:
             return False
-        if not described(problem).scalar:
-            return False
-        shape = problem.regularizer.shape(problem.n_weights)
-        return shape.affine and _definite(shape.covariance)
+        return problem.pure or _definite(problem.regularizer.shape(problem.n_weights).covariance)
 
     def start(self, problem: Problem, warm: np.ndarray | None = None) -> InteriorState:
-        """Begin on the central path at the weights of α = 0.
+        """Begin near the central path, at the better of the regularizer's centre and the origin.
 
-        ``warm`` is of no use here: from a point near the bounds, where good dual variables lie, the steps are short,
-        and a cold start takes no more than some ten of them.
+        ``warm`` counts only as what is proved already: from a point near the bounds, where good dual variables lie, the
+        steps are short, and a cold start takes no more than some ten of them.
         """
-        state = self._begin(problem, np.zeros(problem.n_weights))
-        w = state.here()
-        if problem.constraints.evaluate(w).total == 0.0:
+        state = self._begin(problem)
+        if warm is not None:
+            state.warm = problem.constraints.feasible(warm)
+            state.lower = max(state.lower, lower_bound(problem, state.warm))
+        penalty = state.barrier.penalty
+        candidates = [penalty.inside(penalty.centre)]
+        if candidates[0].any():
+            candidates.append(penalty.inside(np.zeros(problem.n_weights)))
+        losses = [problem.constraints.evaluate(w).total for w in candidates]
+        values = [problem.regularizer.value(w) + loss for w, loss in zip(candidates, losses, strict=True)]
+        state.upper, state.w = min(zip(values, candidates, strict=True), key=lambda found: found[0])
+        state.best = state.w
+        if losses[0] == 0.0 or not state.upper - state.lower > 1e-15 * abs(state.upper):
             # Nothing is lost at α = 0, a corner of the box that no interior point reaches.
             state.solved, state.estimate = True, 0.0
             return state
-        state.rows.centre(w)
-        with threads.one_blas_thread():
-            self._stay(problem, state)
+        with threads.one_blas_thread(), np.errstate(all="ignore"):
+            self._centre(problem, state)
         return state
 
     def step(self, problem: Problem, state: InteriorState) -> InteriorState:
         """One predictor–corrector step, with a second correction where the first leaves it short."""
         if state.solved:
             return state
-        with threads.one_blas_thread():
+        with threads.one_blas_thread(), np.errstate(all="ignore"):
             return self._step(problem, state)
 
     def _step(self, problem: Problem, state: InteriorState) -> InteriorState:
@@ -94,86 +111,121 @@ class InteriorPoint:
         if factor is None:
             state.stuck = True  # at the limit of precision: every further step would be noise
             return state
-        (v, k0, k1), omega = state.vectors, state.omega
-        rows, root, w = state.rows, state.root, state.here()
-        mu = state.sums[2] / max(state.sums[3], 1.0)
-        directions = np.zeros((3, omega.size))
+        (v, k0, k1), (_, _, products, n_products, _) = state.vectors, state.sums
+        rows, barrier, w, at = state.rows, state.barrier, state.w, state.coordinates
+        products, n_products = products + barrier.products(w), n_products + barrier.n_products
+        mu = products / max(n_products, 1.0)
+        directions = np.zeros((3, w.size))
 
-        def solve(right: np.ndarray, last: np.ndarray) -> np.ndarray:
-            return last + factor.solve(root.transposed(right) - omega - last)
+        def solve(loss: np.ndarray, own: np.ndarray) -> np.ndarray:
+            return at.weights(factor.solve(at.right(own, loss)))
 
-        move = solve(v + k0, np.zeros_like(omega))
-        directions[0] = root(move)
-        corrected, (rate, slope, curvature) = rows.look(w, directions[:1], 0.0)
+        def look(depth: int, target: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            loss, sums = rows.look(w, directions[:depth], target)
+            own, more = barrier.look(w, directions[:depth], target)
+            return v + loss, own, np.array([max(sums[0], more[0]), *(sums + more)[1:]])
+
+        directions[0] = solve(v + k0, barrier.look(w, directions[:0], 0.0)[0])
+        loss, own, (rate, slope, curvature) = look(1, 0.0)
         length = min(1.0, 1.0 / max(rate, 1e-300))
-        left = 1.0 + length * (slope + length * curvature) / state.sums[2]
-        target = max(left, 0.0) ** _CENTRING * mu
-        move = solve(v + corrected + target * k1, move)
-        directions[1] = root(move)
-        corrected, (rate, _, _) = rows.look(w, directions[:2], target)
+        left = 1.0 + length * (slope + length * curvature) / products
+        enough = 0.1 * state.goal * abs(state.upper) / max(n_products, 1.0)
+        share = max(min(max(left, 0.0), 1.0) ** _CENTRING, _CAREFUL if state.length < _BLOCKED else 0.0)
+        target = min(max(share * mu, enough), mu)
+        directions[1] = directions[0] + solve(loss + target * k1, own + target * barrier.unit())
+        loss, own, (rate, _, _) = look(2, target)
         length, depth = min(1.0, _STEP / max(rate, 1e-300)), 2
         if length < _LONG_ENOUGH:
-            third = solve(v + corrected, move)
-            directions[2] = root(third)
-            _, (rate, _, _) = rows.look(w, directions, target)
+            directions[2] = directions[1] + solve(loss, own)
+            rate = look(3, target)[2][0]
             longer = min(1.0, _STEP / max(rate, 1e-300))
             if longer > length + 0.01:
-                move, length, depth = third, longer, 3
-        if not np.isfinite(length * move).all():
+                length, depth = longer, 3
+        if not np.isfinite(length * directions[depth - 1]).all():
             state.stuck = True
             return state
-        self._advance(problem, state, directions[:depth], move, target, length)
+        self._advance(problem, state, directions[:depth], target, length)
+        state.length = length
         if state.idle >= (_PATIENCE if state.estimate <= _NEAR else _PATIENCE_FAR):
             # Products of rows in float32 may be to blame: then the next steps are better, with products in float64.
             state.stuck, state.precise, state.idle = state.precise, True, 0
         return state
 
-    def _factor(self, problem: Problem, state: InteriorState) -> _Factor | None:
-        """1 + LᵀXᵀDXL, factored. Near the end float32 products are too coarse for it: then in float64."""
-        for shift in _SHIFTS:
-            if shift and not state.precise:
+    def _factor(self, problem: Problem, state: InteriorState) -> Factor | None:
+        """The system, factored. Near the end float32 products are too coarse for it: then in float64."""
+        for precise in (state.precise, True):
+            if precise and not state.precise:
                 state.precise = True
                 self._stay(problem, state)
                 state.idle = 0  # a point that coarse steps have spoiled takes some to recover
-            matrix = state.root.whiten(state.gram)
-            matrix[np.diag_indices_from(matrix)] += 1.0
-            with contextlib.suppress(linalg.LinAlgError):
-                return _Factor(matrix, shift)
-        return None
+            factor = Factor(state.coordinates.matrix(state.barrier.hessian(state.w), state.gram))
+            if factor.shift < _COARSE:
+                break
+        return factor if np.isfinite(factor.shift) else None
+
+    def _centre(self, problem: Problem, state: InteriorState) -> None:
+        """A point near the central path: all products equal at weights for which Newton's step is short.
+
+        Raising μ until it is costs some more looks at the rows; steps from far off the path would be short, and many.
+        """
+        barrier, start = state.barrier, state.w
+        n_products = described(problem).slots * problem.constraints.n_examples + barrier.n_products
+        mu = 2.0 * max(state.upper - max(state.lower, 0.0), 1e-3 * state.upper) / n_products
+        for _ in range(_STARTS):
+            state.w = start
+            if barrier.at.size:
+                state.rows.centre(start, mu)
+                curvature = np.diagonal(state.rows.advance(start, np.zeros((0, start.size)), 0.0, 0.0, False)[0])
+                state.w = barrier.off_bounds(start, mu, np.abs(state.coordinates.curvature(curvature)))
+            state.rows.centre(state.w, mu)
+            barrier.centre(state.w, mu)
+            self._stay(problem, state)
+            state.least, state.gap, state.idle = np.inf, np.inf, 0
+            factor = self._factor(problem, state)
+            if factor is None:
+                return
+            residual = state.coordinates.right(-barrier.gradient(state.w), state.vectors[0])
+            off = factor.squared_length(residual) / (n_products * mu)
+            if not off > _OFF_CENTRE:
+                return
+            mu *= max(3.0, off / _OFF_CENTRE)
 
     def save(self, state: InteriorState, settled: bool) -> dict[str, Any] | None:
         if not settled:
             return None  # half a step, and no point to go on from
         if state.solved:
             return {"alpha": state.alpha}
-        alpha, *point = state.rows.saved()
-        kept = {} if state.at_best else {"kept": state.rows.kept}
-        return {"alpha": alpha, "point": point, "omega": state.omega, **kept}
+        kept = {} if state.at_best else {"kept": state.alpha}
+        point = {"point": list(state.rows.saved()), "w": state.w, "barrier": list(state.barrier.point)}
+        return {"alpha": state.rows.alpha, "length": state.length} | point | kept
 
     def restore(self, problem: Problem, saved: dict[str, Any]) -> InteriorState:
         """The same point; what the next step needs of the rows is gathered anew."""
-        if "omega" not in saved:
-            return self.start(problem)
-        state = self._begin(problem, np.array(saved["omega"]))
-        state.rows.load((saved["alpha"], *saved["point"]), saved.get("kept"))
-        if "kept" in saved:
-            state.lower = lower_bound(problem, saved["kept"])
-        with threads.one_blas_thread():
+        if "w" not in saved:
+            return self.start(problem, saved["alpha"])
+        state = self._begin(problem)
+        state.w = state.best = np.array(saved["w"])
+        state.length = float(saved["length"])
+        state.barrier.point = BarrierPoint(*(np.array(values) for values in saved["barrier"]))
+        state.rows.load(saved["point"], saved.get("kept"))
+        with threads.one_blas_thread(), np.errstate(all="ignore"):
             self._stay(problem, state)
+        if "kept" in saved:  # they were better than the point, by however little
+            state.lower, state.at_best = lower_bound(problem, saved["kept"]), False
         return state
 
-    def _begin(self, problem: Problem, omega: np.ndarray) -> InteriorState:
-        """A state at these ω; of dual variables only α = 0 is known yet, and what it proves."""
-        shape = problem.regularizer.shape(problem.n_weights)
-        n = problem.constraints.n_examples
+    def _begin(self, problem: Problem) -> InteriorState:
+        """A state without a point; of dual variables only α = 0 is known yet, and what it proves."""
+        n, penalty = problem.constraints.n_examples, Penalty.of(problem)
+        nothing = np.zeros(problem.n_weights)
         return InteriorState(
-            centre=np.zeros(problem.n_weights) if shape.centre is None else shape.centre,
-            root=_Root(shape),
             rows=self._rows(problem),
-            omega=omega,
-            best=omega,
+            barrier=Barrier(penalty),
+            coordinates=Coordinates(described(problem).columns, penalty.fixed if penalty.fixed.any() else None),
+            w=nothing,
+            best=nothing,
             lower=lower_bound(problem),
-            n_constraints=n,
+            n_constraints=getattr(problem.constraints, "n_constraints", n),
             visited=n,
         )
 
@@ -186,51 +238,20 @@ class InteriorPoint:
 
     def _stay(self, problem: Problem, state: InteriorState) -> None:
         """Gather the normal equations at the point where it is."""
-        nowhere = np.zeros((1, state.omega.size))
-        self._advance(problem, state, nowhere[:0], nowhere[0], 0.0, 0.0)
+        self._advance(problem, state, np.zeros((0, state.w.size)), 0.0, 0.0)
 
     def _advance(
-        self,
-        problem: Problem,
-        state: InteriorState,
-        directions: np.ndarray,
-        move: np.ndarray,
-        target: float,
-        length: float,
+        self, problem: Problem, state: InteriorState, directions: np.ndarray, target: float, length: float
     ) -> None:
         """Take the step, and gather the normal equations at the new point."""
         keep, state.at_best = state.at_best, False  # whoever interrupts from here on is given what was kept
         state.gram, state.vectors, state.sums = state.rows.advance(
-            state.here(), directions, target, length, state.precise, keep
+            state.w, directions, target, length, state.precise, keep
         )
-        state.omega = state.omega + length * move
-        lower = float(state.sums[1] - problem.regularizer.conjugate(state.vectors[0]))
-        state.met(lower, 0.5 * float(state.omega @ state.omega) + float(state.sums[0]))
-        state.active = int(state.sums[4])
-
-
-class _Factor:
-    """A Cholesky factor of a matrix whose diagonal was raised by a share of itself, if that was needed.
-
-    Where columns of the data depend on each other the matrix is singular but for the regularizer's share, which gets
-    lost in rounding once C‖x‖² is large. The shift damps directions that nothing is known of; what it changes of all
-    others is corrected by iterative refinement. (Modified factors in interior-point methods: S. Wright, 1999.)
-    """
-
-    def __init__(self, matrix: np.ndarray, shift: float) -> None:
-        self._matrix = matrix if shift else None
-        shifted = matrix
-        if shift:
-            shifted = matrix.copy()
-            shifted[np.diag_indices_from(matrix)] *= 1.0 + shift
-        self._factor = linalg.cho_factor(shifted, overwrite_a=True, check_finite=False)
-
-    def solve(self, right: np.ndarray) -> np.ndarray:
-        found = linalg.cho_solve(self._factor, right, check_finite=False)
-        if self._matrix is not None:
-            for _ in range(_REFINEMENTS):
-                found += linalg.cho_solve(self._factor, right - self._matrix @ found, check_finite=False)
-        return found
+        state.barrier.advance(state.w, directions, target, length)
+        if len(directions):
+            state.w = state.w + length * directions[-1]
+        state.met(problem)
 
 
 def _definite(covariance: np.ndarray | None) -> bool:
@@ -238,28 +259,6 @@ def _definite(covariance: np.ndarray | None) -> bool:
     with contextlib.suppress(linalg.LinAlgError):
         return covariance is None or bool(linalg.cholesky(covariance).size)
     return False
-
-
-class _Root:
-    """L with LLᵀ the covariance of the regularizer: ω = L⁻¹(w − m) makes it ½‖ω‖²."""
-
-    def __init__(self, shape: Shape) -> None:
-        self.full: np.ndarray | None = (
-            None if shape.covariance is None else linalg.cholesky(shape.covariance, lower=True)
-        )
-        self.scale: float | np.ndarray = 1.0 if shape.scale is None else np.sqrt(shape.scale)
-
-    def __call__(self, x: np.ndarray) -> np.ndarray:
-        return self.scale * x if self.full is None else self.full @ x
-
-    def transposed(self, x: np.ndarray) -> np.ndarray:
-        return self.scale * x if self.full is None else self.full.T @ x
-
-    def whiten(self, gram: np.ndarray) -> np.ndarray:
-        """LᵀGL, always a new array."""
-        if self.full is not None:
-            return self.full.T @ gram @ self.full
-        return gram * np.multiply.outer(self.scale, self.scale) if np.ndim(self.scale) else gram.copy()
 
 
 def described(problem: Problem) -> Description:
@@ -274,23 +273,29 @@ def described(problem: Problem) -> Description:
 class InteriorState(Progress):
     """A point inside all bounds, what the next step needs of the rows, and the best of the points so far."""
 
-    centre: np.ndarray
-    root: _Root
+    second_order: ClassVar[bool] = True
     rows: InteriorRows
     """Whoever answers for the rows; where they are spread over workers, what stands for several of these."""
-    omega: np.ndarray
+    barrier: Barrier
+    coordinates: Coordinates
+    w: np.ndarray
     n_constraints: int
     best: np.ndarray
-    """ω of the lowest objective so far, and that objective."""
+    """The weights of the lowest objective so far, and that objective."""
     upper: float = np.inf
+    warm: Any = None
+    """Dual variables that the run began with, as long as none are better."""
     gram: np.ndarray = field(default_factory=lambda: np.zeros(0))
     vectors: np.ndarray = field(default_factory=lambda: np.zeros(0))
     sums: np.ndarray = field(default_factory=lambda: np.zeros(0))
     at_best: bool = False
     """Whether ``lower``, the highest dual objective so far, is that of the point; if not, the rows have kept α."""
+    least: float = np.inf
+    """The least sum of products so far, the smallest gap, and the steps that brought little of either."""
     gap: float = np.inf
-    """The smallest gap of any point by itself, and the steps since it was last met."""
     idle: int = 0
+    length: float = 1.0
+    """Of the last step."""
     active: int = 0
     precise: bool = False
     solved: bool = False
@@ -301,22 +306,39 @@ class InteriorState(Progress):
 
     @property
     def alpha(self) -> Any:
+        if self.warm is not None:
+            return self.warm
         return self.rows.alpha if self.at_best else self.rows.kept
-
-    def here(self) -> np.ndarray:
-        """The weights of the point."""
-        return self.centre + self.root(self.omega)
 
     def weights(self) -> np.ndarray:
         """The best weights so far."""
-        return self.centre + self.root(self.best)
+        return self.best
 
-    def met(self, lower: float, upper: float) -> None:
-        """The point has moved, and these are its bounds."""
+    def met(self, problem: Problem) -> None:
+        """The point has moved: its bounds, of which the best are kept."""
+        loss, linear, products, _, active = self.sums
+        regularizer, self.active = problem.regularizer, int(active)
+        v = self.vectors[0]
+        scale = regularizer.dual_scale(v)  # what a parabola takes away even shrinks with its square
+        lower = float(scale * linear - regularizer.conjugate(scale * v))
         if lower >= self.lower:
-            self.lower, self.at_best = lower, True
+            self.lower, self.at_best, self.warm = lower, True, None
+        inside = self.barrier.penalty.inside(self.w)
+        upper = float(regularizer.value(inside) + loss)
         if upper < self.upper:
-            self.upper, self.best = upper, self.omega
-        self.idle = 0 if upper - lower <= _NEARER * self.gap else self.idle + 1
-        self.gap = min(self.gap, upper - lower)
+            self.upper, self.best = upper, inside
         self.estimate = max(self.upper - self.lower, 0.0) / max(abs(self.upper), 1e-300)
+        if self.barrier.n_products and self.estimate <= WORTH_A_CHECK * self.goal:
+            self._snap(problem)
+        left = float(products) + self.barrier.products(self.w)
+        gap = max(self.upper - self.lower, 0.0)
+        better = gap < 0.9 * self.gap or _NOISE * abs(self.upper) < left <= 0.5 * self.least
+        self.idle = 0 if better else self.idle + 1
+        self.least, self.gap = min(self.least, left), min(self.gap, gap)
+
+    def _snap(self, problem: Problem) -> None:
+        """Weights at their bounds where that costs next to nothing."""
+        w = self.barrier.at_bounds(self.w)
+        upper = float(problem.regularizer.value(w) + problem.constraints.evaluate(w).total)
+        if upper <= self.upper + _SNAP * self.goal * abs(self.upper):
+            self.upper, self.best = upper, w

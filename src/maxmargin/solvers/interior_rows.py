@@ -2,12 +2,17 @@
 
 ``InteriorPoint`` never sees a row. Rows may be in memory, come in blocks, or be spread over machines, each of which has
 an ``InteriorRows`` of its own: what their answers add up to is the answer about all rows.
+
+Many examples with one dual variable each are stepped over by compiled kernels. All others are by array code
+(``interior_slots``), which stores slacks where kernels form them anew: rounding sets in later.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeVar
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,11 +21,13 @@ from ..kernels import normal_equations as kernels
 from ..kernels.normal_equations import Point
 from ..kernels.rows import RowArrays
 from . import threads
+from .interior_slots import SlotPoint
 
 T = TypeVar("T")
 Look = tuple[np.ndarray, np.ndarray]
 Advance = tuple[np.ndarray, np.ndarray, np.ndarray]
 
+COMPILED_FROM = 2_000  # slots: with fewer of them a step of array code takes about a millisecond
 _BLOCK = 2048  # rows whose weighted copies are multiplied at once: they fit the second-level cache
 _SPARSE = 0.15  # rows with more stored values than this share are multiplied by BLAS, written out
 
@@ -31,11 +38,12 @@ class InteriorRows:
     What stands for several of these (workers, say) has the same methods: it hands every question on to each of them,
     and joins what they say with ``added_looks`` and ``added_advances``.
 
-    Memory beyond the constraints: 20 to 24 bytes per example. There may be no examples at all; sums are zero then.
+    Memory beyond the constraints: 20 to 24 bytes per example with one dual variable, else 40 per constraint. There may
+    be no examples at all; sums are zero then.
 
     Parameters
     ----------
-    constraints : Scalar, or Blocked with blocks of them
+    constraints : closed constraints in memory, or Blocked with blocks of them
     n_threads : int
         For a given number answers are the same to the bit.
     description : Description or None
@@ -47,7 +55,7 @@ class InteriorRows:
     >>> from maxmargin.data.arrays import as_rows
     >>> from maxmargin.models import binary
     >>> rows = InteriorRows(binary(as_rows(np.eye(2)), np.array([1, -1], np.int8), np.ones(1)))
-    >>> rows.centre(np.zeros(2))
+    >>> rows.centre(np.zeros(2), 1.0)
     >>> gram, vectors, sums = rows.advance(np.zeros(2), np.zeros((0, 2)), 0.0, 0.0, precise=False)
     >>> gram.shape, vectors.shape, float(sums[0])  # the last is the loss
     ((2, 2), (3, 2), 2.0)
@@ -58,24 +66,30 @@ class InteriorRows:
         self.n_threads = n_threads
         self.n_examples = n = int(constraints.n_examples)
         self.n_weights = int(constraints.n_weights)
-        what = constraints.describe() if description is None else description
-        if n and not what.scalar:
+        self.description = what = constraints.describe() if description is None else description
+        if n and not what.slots:
             raise ValueError(
-                f"Newton steps need one dual variable per example, which {what.kind} constraints do not have. Use "
-                "DualCoordinate, or BlockAscent where rows come in blocks."
+                f"Newton steps know nothing of {what.kind} constraints. Use DualCoordinate, or BlockAscent where rows "
+                "come in blocks."
             )
-        self._sparse = not what.dense and not what.paired and what.stored <= _SPARSE * what.width
-        self._point = Point(
-            np.zeros(n),
-            np.zeros(n if what.loss.bounded else 0, np.float32),
-            np.zeros(n if what.two_sided else 0, np.float32),
-        )
-        self._kept = np.zeros(n)
+        self._compiled = what.scalar and what.n_examples * what.slots > COMPILED_FROM
+        in_blocks = hasattr(constraints, "blocks")
+        self._slots = constraints.as_slots(what) if n and not self._compiled and not in_blocks else None
+        if self._compiled:
+            excess = np.zeros(n if what.loss.bounded else 0, np.float32)
+            self._point = Point(np.zeros(n), excess, np.zeros(n if what.two_sided else 0, np.float32))
+            self._alpha = self._point.beta
+        else:
+            shape = (n, 2 + what.two_sided if what.scalar else what.columns)
+            shape = shape if self._slots is None else self._slots.shape
+            self._point = Point(np.zeros(shape), np.ones(shape), np.zeros(n))
+            self._alpha = np.zeros(constraints.dual_shape)
+        self._kept = np.zeros_like(self._alpha)
 
     @property
     def alpha(self) -> np.ndarray:
         """The dual variables, not a copy."""
-        return self._point.beta
+        return self._alpha
 
     @property
     def kept(self) -> np.ndarray:
@@ -95,81 +109,41 @@ class InteriorRows:
                 f"The point of these {self.n_examples} examples has arrays of shapes {needed}, got {given}. Load what "
                 "was saved of the same examples."
             )
-        self._point = Point(*(np.array(new, old.dtype) for new, old in zip(point, self._point, strict=True)))
-        self._kept = np.zeros(self.n_examples) if kept is None else np.array(kept, np.float64)
+        for old, new in zip(self._point, point, strict=True):
+            old[...] = new
+        self._kept[...] = 0.0 if kept is None else kept
+        for part in self._parts():
+            part.share()
 
-    def centre(self, w: np.ndarray) -> None:
-        """The point at which all products of an example are its C, at these weights."""
+    def centre(self, w: np.ndarray, mu: float) -> None:
+        """The point at which all products are mu, at these weights."""
         w, _ = self._asked(w, np.zeros((0, self.n_weights)))
-
-        def centre(part: _Part, start: int, stop: int) -> None:
-            kernels.centre(part.rows, *part.terms, w, 1.0, start, stop, part.point)
-
-        for _ in self._share(centre):
+        for _ in self._each(lambda part: part.centre(w, mu)):
             pass
 
     def look(self, w: np.ndarray, directions: np.ndarray, target: float) -> Look:
         """What the next direction has to correct, and (rate, slope, curvature) along the last one."""
         w, directions = self._asked(w, directions)
-
-        def look(part: _Part, start: int, stop: int) -> Look:
-            vector, sums = np.zeros(w.size), np.zeros(3)
-            kernels.look(part.rows, *part.terms, w, directions, target, start, stop, part.point, vector, sums)
-            return vector, sums
-
-        return added_looks(self.n_weights, self._share(look))
+        return added_looks(self.n_weights, self._each(lambda part: part.look(w, directions, target)))
 
     def advance(
         self, w: np.ndarray, directions: np.ndarray, target: float, length: float, precise: bool, keep: bool = False
     ) -> Advance:
         """Take a step of this length from w along the last direction, and gather the normal equations there.
 
-        XᵀDX in full; Xᵀβ and the right-hand sides of the next directions, one per row; loss, linear part of the dual,
-        products, their number, and the examples between their bounds. ``precise``: products of rows in float64 whatever
-        they are stored in. Without a direction the point stays where it is. ``keep``: of all points so far the one left
-        behind has the best dual variables, which are to be kept.
+        XᵀDX in full, in the coordinates of ``interior_system``; Xᵀβ and the right-hand sides of the next directions,
+        one per row; loss, linear part of the dual, products, their number, and the examples between their bounds.
+        ``precise``: products of rows in float64 whatever they are stored in. Without a direction the point stays where
+        it is. ``keep``: of all points so far the one left behind has the best dual variables, which are to be kept.
         """
         w, directions = self._asked(w, directions)
         if keep:
-            self._kept[:] = self._point.beta
-
-        def advance(part: _Part, start: int, stop: int) -> Advance:
-            return self._advance(part, w, directions, target, length, precise, start, stop)
-
+            self._kept[...] = self._alpha
         with threads.one_blas_thread():
-            gram, vectors, sums = added_advances(self.n_weights, self._share(advance))
-        if self._sparse:
+            answers = self._each(lambda part: part.advance(w, directions, target, length, precise))
+            gram, vectors, sums = added_advances(self.n_weights, answers)
+        if self._compiled and self._sparse:
             gram = np.triu(gram) + np.triu(gram, 1).T
-        return gram, vectors, sums
-
-    def _advance(
-        self,
-        part: _Part,
-        w: np.ndarray,
-        directions: np.ndarray,
-        target: float,
-        length: float,
-        precise: bool,
-        start: int,
-        stop: int,
-    ) -> Advance:
-        """The step for some of the rows; of XᵀDX only the upper triangle where rows are sparse."""
-        d = w.size
-        gram, vectors, sums = np.zeros((d, d)), np.zeros((3, d)), np.zeros(5)
-        weight = np.empty(_BLOCK)
-        rows, terms = part.rows, part.terms
-        kind = np.float64 if precise else rows.data.dtype
-        written_out = np.empty((0 if self._sparse else _BLOCK, d), kind)
-        product = np.empty((d, d), kind)
-        for a in range(start, stop, _BLOCK):
-            b = min(a + _BLOCK, stop)
-            kernels.advance(rows, *terms, w, directions, target, length, a, b, part.point, weight, vectors, sums)
-            if self._sparse:
-                kernels.add_outer(rows, weight, a, b, gram)
-            else:
-                kernels.scale_rows(rows, weight, a, b, written_out)
-                scaled = written_out[: b - a]
-                gram += np.matmul(scaled.T, scaled, out=product)
         return gram, vectors, sums
 
     def _asked(self, w: np.ndarray, directions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -185,33 +159,87 @@ class InteriorRows:
             )
         return np.require(w, np.float64, ["C", "W"]), np.require(directions, np.float64, ["C", "W"])
 
-    def _share(self, work: Callable[[_Part, int, int], T]) -> Iterator[T]:
-        """work(part, start, stop) over all rows of all parts, a range for each thread."""
-        for part in self._parts():
-            bounds = np.linspace(0, part.n, self.n_threads + 1).astype(int).tolist()
-            yield from threads.run(work, [part] * self.n_threads, bounds[:-1], bounds[1:])
+    @property
+    def _sparse(self) -> bool:
+        what = self.description
+        return not what.dense and not what.paired and what.stored <= _SPARSE * what.width
 
-    def _parts(self) -> Iterator[_Part]:
+    def _each(self, work: Callable[[_Compiled | SlotPoint], T]) -> Iterator[T]:
+        """work(part) for all parts, those of compiled kernels in as many pieces as there are threads."""
+        for part in self._parts():
+            yield from threads.run(work, part.pieces(self.n_threads))
+
+    def _parts(self) -> Iterator[_Compiled | SlotPoint]:
         if not self.n_examples:
             return
         if not hasattr(self.constraints, "blocks"):
-            yield self._part(self.constraints, self._point)
+            yield self._part(self.constraints, self._point, self._alpha)
             return
         first = self.constraints.first
         for b, block in self.constraints.blocks():
             span = slice(first[b], first[b + 1])
-            yield self._part(block, Point(*(values[span] for values in self._point)))
+            yield self._part(block, Point(*(values[span] for values in self._point)), self._alpha[span])
 
-    def _part(self, constraints: Any, point: Point) -> _Part:
+    def _part(self, c: Any, point: Point, alpha: np.ndarray) -> _Compiled | SlotPoint:
+        if not self._compiled:
+            return SlotPoint(c.as_slots(self.description) if self._slots is None else self._slots, point, alpha)
         # Kernels would write past the arrays of a point that was made for other losses; blocks were only sampled.
-        if not point.excess.size and constraints.loss_shape.bounded:
+        if not point.excess.size and c.loss_shape.bounded:
             raise ValueError("This loss is bounded, but the description of the problem says that none is.")
-        if not point.common.size and not constraints.side.all():
+        if not point.common.size and not c.side.all():
             raise ValueError(
                 "Some of these examples cost on both sides of their target, but the description of the problem says "
                 "that none does. Give one with two_sided=True."
             )
-        return _Part(constraints._arrays, constraints._terms, point, constraints.n_examples)
+        return _Compiled(c._arrays, c._terms, point, 0, c.n_examples, self._sparse)
+
+
+@dataclass(frozen=True)
+class _Compiled:
+    """Some of the examples as the kernels read them: rows start … stop of all, or of a block."""
+
+    rows: RowArrays
+    terms: tuple
+    point: Point
+    start: int
+    stop: int
+    sparse: bool
+
+    def pieces(self, n: int) -> list[_Compiled]:
+        bounds = np.linspace(self.start, self.stop, n + 1).astype(int).tolist()
+        return [replace(self, start=a, stop=b) for a, b in pairwise(bounds)]
+
+    def share(self) -> None:
+        """Dual variables are those of the point."""
+
+    def centre(self, w: np.ndarray, mu: float) -> None:
+        kernels.centre(self.rows, *self.terms, w, mu, self.start, self.stop, self.point)
+
+    def look(self, w: np.ndarray, directions: np.ndarray, target: float) -> Look:
+        vector, sums = np.zeros(w.size), np.zeros(3)
+        kernels.look(self.rows, *self.terms, w, directions, target, self.start, self.stop, self.point, vector, sums)
+        return vector, sums
+
+    def advance(self, w: np.ndarray, directions: np.ndarray, target: float, length: float, precise: bool) -> Advance:
+        """The step for these rows; of XᵀDX only the upper triangle where rows are sparse."""
+        d = w.size
+        gram, vectors, sums = np.zeros((d, d)), np.zeros((3, d)), np.zeros(5)
+        weight = np.empty(_BLOCK)
+        kind = np.float64 if precise else self.rows.data.dtype
+        written_out = np.empty((0 if self.sparse else _BLOCK, d), kind)
+        product = np.empty((d, d), kind)
+        for a in range(self.start, self.stop, _BLOCK):
+            b = min(a + _BLOCK, self.stop)
+            kernels.advance(
+                self.rows, *self.terms, w, directions, target, length, a, b, self.point, weight, vectors, sums
+            )
+            if self.sparse:
+                kernels.add_outer(self.rows, weight, a, b, gram)
+            else:
+                kernels.scale_rows(self.rows, weight, a, b, written_out)
+                scaled = written_out[: b - a]
+                gram += np.matmul(scaled.T, scaled, out=product)
+        return gram, vectors, sums
 
 
 def added_looks(n_weights: int, answers: Iterable[Look]) -> Look:
@@ -231,12 +259,3 @@ def added_advances(n_weights: int, answers: Iterable[Advance]) -> Advance:
         vectors += more_vectors
         sums += more_sums
     return gram, vectors, sums
-
-
-class _Part(NamedTuple):
-    """Some of the examples as the kernels read them: all, or those of a block."""
-
-    rows: RowArrays
-    terms: tuple
-    point: Point
-    n: int

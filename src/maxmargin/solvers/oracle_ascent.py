@@ -333,7 +333,7 @@ class OracleAscent(Explore[AscentState]):
         held, place = np.unique(example[budget[example] > 0.0], return_inverse=True)
         slots, planes = slots[budget[example] > 0.0], planes[budget[example] > 0.0]
         shares = few_weights.solve(
-            planes, cache.slots.loss[slots], place, budget[held], inner.shape, inner.alpha[slots], 1e-3 * wanted
+            planes, cache.slots.loss[slots], place, budget[held], problem.regularizer, 1e-3 * wanted
         )
         trial = np.zeros_like(inner.alpha)
         trial[slots] = shares

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,6 +23,8 @@ class Progress:
     of dual variables and cache.
     """
 
+    second_order: ClassVar[bool] = False
+    """Whether this is the state of an interior-point method."""
     lower: float = -np.inf
     """The dual objective at ``alpha``."""
     estimate: float = np.inf
@@ -32,6 +35,10 @@ class Progress:
     """How many examples the pass went through."""
     done: float = 0.0
     """The share of a long pass that is behind us."""
+    spent: float = 0.0
+    """What all passes came to so far, for those who change to another method when one takes too many."""
+    watched: tuple[int, float] | None = None
+    """Of passes that finish what another method began: how many since the gap was last looked at, and that gap."""
     stuck: bool = False
     """Whether further steps would be in vain, because of rounding."""
     evaluated: tuple[np.ndarray, TotalLoss] | None = None

@@ -174,7 +174,8 @@ class StreamAscent(RowAscent["StreamState"]):
         state.settled = solution.weights
         state.interrupted |= solution.interrupted
         # Interior points never reach a bound. A share this small is none, and an example without one is at rest.
-        state.at_rest = ~with_share(np.where(np.abs(state.alpha) > _FAINT * constraints.budget, state.alpha, 0.0))
+        budget = np.broadcast_to(constraints.budget, len(state.alpha)).reshape(-1, *[1] * (state.alpha.ndim - 1))
+        state.at_rest = ~with_share(np.where(np.abs(state.alpha) > _FAINT * budget, state.alpha, 0.0))
 
     def _make_room(self, state: StreamState) -> None:
         """Examples leave the pool until half of it is free: those at rest without a share first, then those at rest,
