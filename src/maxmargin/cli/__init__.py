@@ -44,6 +44,7 @@ _COMMANDS = {
     "certify": ("maxmargin.cli.certify", "prove again how close to perfect a model is"),
     "convert": ("maxmargin.cli.convert", "data as a folder that trains fast, read once and shuffled"),
     "report": ("maxmargin.cli.report", "a model and how well it does, as one HTML file"),
+    "compile": ("maxmargin.cli.compile", "compile ahead of time, for containers and continuous integration"),
 }  # the module of each, which is imported when it is asked for
 
 

@@ -8,11 +8,29 @@ Helpers that run once per row are ``inlined``: a call that is not costs more tha
 array it is handed has its references counted.
 """
 
+import warnings
+
 import numba
 
 from . import first_time
 
-_OPTIONS = {"nogil": True, "cache": True, "error_model": "numpy"}
+
+def _kept_on_disk() -> bool:
+    """Whether Numba has a folder for what it compiled; where the package's and the user's are read-only it raises."""
+    try:
+        numba.njit(cache=True)(_kept_on_disk)
+    except RuntimeError:
+        warnings.warn(
+            "maxmargin finds no folder to keep compiled code in, so every process compiles anew, for seconds. Set the "
+            "environment variable NUMBA_CACHE_DIR to a folder that can be written to.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return False
+    return True
+
+
+_OPTIONS = {"nogil": True, "cache": _kept_on_disk(), "error_model": "numpy"}
 
 compiled = numba.njit(**_OPTIONS)
 compiled_sum = numba.njit(**_OPTIONS, fastmath={"reassoc", "contract", "arcp", "nsz"})

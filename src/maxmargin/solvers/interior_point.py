@@ -30,7 +30,7 @@ from scipy import linalg
 from ..constraints.description import Description
 from ..problem import Problem
 from . import threads
-from .certificate import WORTH_A_CHECK, lower_bound
+from .certificate import WORTH_A_CHECK, dual_scale, lower_bound
 from .interior_barrier import Barrier, BarrierPoint, Penalty
 from .interior_rows import InteriorRows
 from .interior_system import Coordinates, Factor
@@ -319,7 +319,7 @@ class InteriorState(Progress):
         loss, linear, products, _, active = self.sums
         regularizer, self.active = problem.regularizer, int(active)
         v = self.vectors[0]
-        scale = regularizer.dual_scale(v)  # what a parabola takes away even shrinks with its square
+        scale = dual_scale(regularizer, v)  # what a parabola takes away even shrinks with its square
         lower = float(scale * linear - regularizer.conjugate(scale * v))
         if lower >= self.lower:
             self.lower, self.at_best, self.warm = lower, True, None
