@@ -200,3 +200,17 @@ def test_scores_that_are_not_finite_are_refused(place):
     given[place] = given[place] + np.nan
     with pytest.raises(ValueError, match="must be finite"):
         GridSearch(2, 2, 2).best(*given)
+
+
+def test_more_labels_than_an_integer_has_bits():
+    rng = np.random.default_rng(0)
+    unary, horizontal, vertical = instance(rng, 4, 6, 2, n=10, scale=0.5)
+    many = np.full((10, 24, 90), -1e3)
+    many[:, :, [3, 80]] = unary
+    tables = rng.normal(size=(2, 10, 90, 90)) - 100 * (1 - np.eye(90))
+    for i, table in enumerate((horizontal, vertical)):
+        tables[i][np.ix_(range(10), [3, 80], [3, 80])] = table
+    start = np.where(rng.random((10, 24)) < 0.5, 3, 80)
+    labels, score = GridSearch(4, 6, 90).best(many, *tables, start=start)
+    assert np.isin(labels, [3, 80]).all()
+    np.testing.assert_allclose(score, GridSearch(4, 6, 2).best(unary, horizontal, vertical)[1], atol=1e-9)

@@ -1,7 +1,6 @@
 """Minimum cuts of parts of a grid: the set of cells that gains most.
 
-    maximise over A ⊆ cells  Σ_{r in A} f_r + Σ_{neighbours r, s in A} 2 c_rs
-                           = Σ_{r in A} gain_r − Σ_{neighbours r in A, s not in A} c_rs,    gain_r = f_r + Σ_s c_rs
+    maximise over A ⊆ cells  Σ_{r in A} gain_r − Σ_{neighbours r in A, s not in A} c_rs
 
 Gain is handed on from cells where it is positive to cells where it is negative. As long as c_rs falls by what goes from
 r to s, and c_sr rises, that leaves the value of every A as it is. Once no path leads from a positive gain to a negative
@@ -69,9 +68,8 @@ def _wave(cells, n, step, least, gain, residual, distance, queue):
 
 @compiled
 def best_set(cells, n, step, c_beside, c_above, least, is_open, gain, residual, distance, queue, chosen):
-    """Mark in ``chosen`` which of the first n ``cells``, all of them open, are in the best A.
+    """Mark in ``chosen`` which of the first n ``cells``, all of them open, are in the best A; ``gain`` is used up.
 
-    ``gain`` comes in as f, and is used up.
     ``residual[p, d]``: how much gain p can still hand on in direction d. ``distance`` is −1 where cells are not open.
     Gains and capacities up to ``least`` count as none.
     """
@@ -82,7 +80,6 @@ def best_set(cells, n, step, c_beside, c_above, least, is_open, gain, residual, 
         distance[p] = 0
         for d in range(4):
             residual[p, d] = (beside if d < 2 else above) if is_open[p + step[d]] else 0.0
-            gain[p] += residual[p, d]
     while _wave(cells, n, step, least, gain, residual, distance, queue):
         pass
     for i in range(n):

@@ -11,8 +11,10 @@ One step: f_r ≤ 0 is what cell r gains by β instead of α, all others as they
 
     change(A) = Σ_{r in A} f_r + Σ_{neighbours r, s in A} 2 c_rs.
 
-A cell whose f_r outweighs all the 2 c_rs around it stays. Mostly nobody else is there; otherwise a minimum cut decides
-(``grid_cuts.py``).
+A cell whose f_r outweighs all the 2 c_rs around it stays, and no neighbour can count on it any more; and so on. Mostly
+nobody is left. Otherwise a minimum cut decides (``grid_cuts.py``): with gain_r = f_r + Σ_s c_rs,
+
+    change(A) = Σ_{r in A} gain_r − Σ c_rs over the rim of A.
 
 Where c < 0 by more than a rounding error, each cell pays for half of 2 c whether its neighbour changes or not: what
 improves this lowered score improves the true one at least as much.
@@ -28,6 +30,9 @@ from .grid_cuts import best_set
 from .grids import grid_score
 
 _ROUNDING = 1e-14  # of the largest scores: smaller differences are not told from rounding errors
+_BITS = 62  # of an integer, one for each label
+_SWEEPS = 3  # of hopes
+_SMOOTH = 0.6  # of all hopes: so many at first, and sweeping is no use
 
 
 @compiled
@@ -104,31 +109,117 @@ def _single_moves(u, tables, inner, step, least, label, field, look, touched):
                         _refresh(q, u, tables, step, label, field)
 
 
-@inlined
-def _hopeful(a, b, carriers, step, c_beside, c_above, least, label, field, cells, is_open, gain):
-    """The cells whose change from a to b may pay if their neighbours change too: the first of ``cells``, open.
+@compiled
+def _hopes(inner, step, coupling, least, label, field, hope, hopeful):
+    """Bit b of ``hope[p]``: might cell p change to b, together with neighbours that carry its label and have that bit?
 
-    ``carriers`` are all cells that had label a; some may have changed. Returns how many there are, and fills their
-    ``gain``: what they gain by themselves.
+    ``hopeful[a]`` joins those of all cells with label a. This only saves looking at most cells for most b: a few sweeps
+    will do. Returns whether it does; if not, because scores are smooth or labels more than bits, all bits are set.
+    """
+    n_labels = field.shape[1]
+    width = step[3]
+    n_bits = 0
+    for i in range(inner.size):
+        p = inner[i]
+        a = label[p]
+        n_beside = np.int64(label[p - 1] == a) + np.int64(label[p + 1] == a)
+        n_above = np.int64(label[p - width] == a) + np.int64(label[p + width] == a)
+        own = field[p, a] + least
+        bits = 0
+        for b in range(min(n_labels, _BITS)):
+            most = field[p, b] + 2.0 * (n_beside * coupling[0, a, b] + n_above * coupling[1, a, b])
+            bits |= np.int64(most > own) << b
+            n_bits += most > own
+        hope[p] = bits
+    if n_labels > _BITS or n_bits > _SMOOTH * inner.size * (n_labels - 1):
+        hope[:] = -1
+        hopeful[:] = -1
+        return False
+    for sweep in range(_SWEEPS):
+        for i in range(inner.size):
+            p = inner[i if sweep % 2 == 1 else inner.size - 1 - i]
+            if hope[p] == 0:
+                continue
+            a = label[p]
+            left = hope[p - 1] if label[p - 1] == a else 0
+            right = hope[p + 1] if label[p + 1] == a else 0
+            up = hope[p - width] if label[p - width] == a else 0
+            down = hope[p + width] if label[p + width] == a else 0
+            bits = hope[p] & (left | right | up | down)
+            hope[p] = 0
+            own = field[p, a] + least
+            b = 0
+            while bits >> b != 0:
+                if (bits >> b) & 1:
+                    n_beside = ((left >> b) & 1) + ((right >> b) & 1)
+                    n_above = ((up >> b) & 1) + ((down >> b) & 1)
+                    most = field[p, b] + 2.0 * (n_beside * coupling[0, a, b] + n_above * coupling[1, a, b])
+                    hope[p] |= np.int64(most > own) << b
+                b += 1
+    hopeful[:] = 0
+    for i in range(inner.size):
+        hopeful[label[inner[i]]] |= hope[inner[i]]
+    return True
+
+
+@compiled
+def _core(a, b, carriers, step, c_beside, c_above, least, label, field, hope, cells, stack, is_open, gain):
+    """The cells whose change from a to b may pay if the others among them change too: the first of ``cells``, open.
+
+    ``carriers`` are all cells that had label a; some may have changed. Also fills the ``gain`` of the open ones.
+    Returns how many there are.
     """
     width = step[3]
     # Capacities; and what a neighbour costs for sure where tables are not regular.
     beside = max(c_beside, 0.0)
     above = max(c_above, 0.0)
+    bit = min(b, _BITS)
     n = 0
     for i in range(carriers.size):
         p = carriers[i]
-        if label[p] != a:
+        if label[p] != a or (hope[p] >> bit) & 1 == 0:
             continue
-        n_beside = np.int64(label[p - 1] == a) + np.int64(label[p + 1] == a)
-        n_above = np.int64(label[p - width] == a) + np.int64(label[p + width] == a)
+        n_beside = (label[p - 1] == a) + (label[p + 1] == a)
+        n_above = (label[p - width] == a) + (label[p + width] == a)
         f = field[p, b] - field[p, a] + n_beside * (c_beside - beside) + n_above * (c_above - above)
         if f + 2.0 * (n_beside * beside + n_above * above) > least:
             gain[p] = f
             is_open[p] = True
             cells[n] = p
             n += 1
-    return n
+    for i in range(n):
+        p = cells[i]
+        n_beside = np.int64(is_open[p - 1]) + np.int64(is_open[p + 1])
+        n_above = np.int64(is_open[p - width]) + np.int64(is_open[p + width])
+        gain[p] += 2.0 * (n_beside * beside + n_above * above)
+    # Those that stay take with them what their neighbours hoped for.
+    for i in range(n):
+        if not is_open[cells[i]] or gain[cells[i]] > least:
+            continue
+        is_open[cells[i]] = False
+        stack[0] = cells[i]
+        height = 1
+        while height > 0:
+            height -= 1
+            p = stack[height]
+            for d in range(4):
+                q = p + step[d]
+                if is_open[q]:
+                    gain[q] -= 2.0 * (beside if d < 2 else above)
+                    if gain[q] <= least:
+                        is_open[q] = False
+                        stack[height] = q
+                        height += 1
+    n_open = 0
+    for i in range(n):
+        p = cells[i]
+        if is_open[p]:
+            cells[n_open] = p
+            n_open += 1
+            n_beside = np.int64(is_open[p - 1]) + np.int64(is_open[p + 1])
+            n_above = np.int64(is_open[p - width]) + np.int64(is_open[p + width])
+            gain[p] -= n_beside * beside + n_above * above
+    return n_open
 
 
 @compiled
@@ -153,20 +244,25 @@ def _swap_moves(u, tables, coupling, inner, step, least, label, field, look, mem
 
     From a to b is tried again only after a cell with a or beside one has changed.
     """
-    tried, touched = memory
+    tried, touched, hope, hopeful = memory
     cells, queue, is_open, gain, residual, distance, chosen, renewed = work
     n_labels = u.shape[1]
+    selective = _hopes(inner, step, coupling, least, label, field, hope, hopeful)
     changed = False
-    now = touched.max()
+    began = now = touched.max()
     for a in range(n_labels):
+        if hopeful[a] == 0:
+            continue
         carriers = inner[label[inner] == a]
         for b in range(n_labels):
-            if touched[a] <= tried[a, b]:
+            if (hopeful[a] >> min(b, _BITS)) & 1 == 0 or touched[a] <= tried[a, b]:
                 continue
-            tried[a, b] = now
+            # Hopes are as old as the beginning: if cells with a were touched since, some may have been overlooked.
+            up_to_date = not selective or touched[a] <= began
+            tried[a, b] = began
             c_beside = coupling[0, a, b]
             c_above = coupling[1, a, b]
-            n = _hopeful(a, b, carriers, step, c_beside, c_above, least, label, field, cells, is_open, gain)
+            n = _core(a, b, carriers, step, c_beside, c_above, least, label, field, hope, cells, queue, is_open, gain)
             if n == 0:
                 continue
             best_set(cells, n, step, c_beside, c_above, least, is_open, gain, residual, distance, queue, chosen)
@@ -175,7 +271,8 @@ def _swap_moves(u, tables, coupling, inner, step, least, label, field, look, mem
                 changed = True
                 now += 1
                 touched[b] = now
-                tried[a, b] = now
+                if up_to_date:
+                    tried[a, b] = now
                 for i in range(n):
                     if chosen[cells[i]]:
                         label[cells[i]] = b
@@ -186,6 +283,7 @@ def _swap_moves(u, tables, coupling, inner, step, least, label, field, look, mem
                             if label[q] < n_labels and renewed[q] < now:
                                 renewed[q] = now
                                 look[q] = True
+                                hope[q] = -1
                                 touched[label[q]] = now
                                 _refresh(q, u, tables, step, label, field)
             for i in range(n):
@@ -215,7 +313,12 @@ def swap_all(unary, which, rows, cols, horizontal, vertical, labels, score, swap
     tried = np.empty((n_labels, n_labels), np.int64)
     touched = np.empty(n_labels, np.int64)
     renewed = np.empty(size, np.int64)
-    memory = tried, touched
+    memory = (
+        tried,
+        touched,
+        np.zeros(size, np.int64),
+        np.empty(n_labels, np.int64),
+    )
     work = (
         np.empty(inner.size, np.int64),
         np.empty(inner.size, np.int64),
