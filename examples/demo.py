@@ -160,5 +160,6 @@ show("""\
 · examples/scenes.py, parts.py, detection.py: photographs
 · examples/out_of_core.py, clusters.py: files that do not fit into memory,
   streams, and several processes or machines
-· .venv/bin/maxmargin demo: the same from the command line, without code
+· .venv/bin/maxmargin train --help: training from the command line,
+  without code
 · your own data: any matrix, dense or sparse, float32 or float64""")

@@ -286,6 +286,8 @@ class Constraints(Protocol):
     Optional, used where present by closed ones:
 
     - ``describe()``: a ``constraints.description.Description``, the few numbers that solvers are chosen by.
+    - ``as_slots(whole)``: ``constraints.slots.Slots``, the arrays of Newton steps. ``whole`` describes the
+      whole problem.
     - ``interior_rows(n_threads)``: what answers as ``solvers.interior_rows.InteriorRows`` does, where rows are not at
       hand.
     """
@@ -336,7 +338,7 @@ class Regularizer(Protocol):
 class Loss(Protocol):
     """What an example pays, in units of C, for missing its target on a side that costs: convex, and zero at the target.
 
-    Optional: nothing. ``maxmargin.checks.check_loss`` tests one.
+    ``maxmargin.checks.check_loss`` tests one.
     """
 
     def value(self, missed: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Answers behind planes: several as one where planes are merged, and without rows where memory is short."""
+"""Answers behind planes: several lists as one, and without rows where memory is short."""
 
 from __future__ import annotations
 

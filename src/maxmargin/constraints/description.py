@@ -27,8 +27,8 @@ class Description:
     scalar : bool
         Whether each example has one signed dual variable, for which there are compiled Newton steps.
     slots : float
-        Constraints of an example that share its slack, and one more for the slack itself. Zero: no Newton steps are
-        known for such constraints, and the numbers below mean nothing.
+        Constraints of an example that share its slack, and one more for the slack itself where the loss is bounded.
+        Zero: no Newton steps are known for such constraints, and the numbers below mean nothing.
     columns : int
         Classes of a joint problem, which has so many weights for each column of the matrix.
     loss : LossShape
@@ -74,8 +74,7 @@ class Description:
     def joined(parts: Sequence[Description]) -> Description:
         """All parts of a problem as one; parts without examples have no say, unless there are no others.
 
-        What must hold for the arrays of every part (that they have gaps, that no example has two sides) holds for
-        none if it does not hold for one.
+        ``two_sided``, ``dense`` and ``paired`` are true if they are true of one part.
         """
         heard = [part for part in parts if part.n_examples] or list(parts[:1])
         if not heard:

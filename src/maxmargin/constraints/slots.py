@@ -153,8 +153,7 @@ class ScalarSlots(Slots):
 class ClassSlots(Slots):
     """Crammer–Singer: a slot for every class, that of the true one is slot 0.
 
-    Sums for linear systems (``gram``) are in coordinates u_k = w_k − w_K for k < K and u_K = w_K. The loss does not see
-    u_K, so what holds it (regularizer, bounds) is never added to large numbers.
+    Sums for linear systems (``gram``) are in the coordinates of ``solvers.interior_system.Coordinates``.
     """
 
     def __init__(self, c: Classes) -> None:

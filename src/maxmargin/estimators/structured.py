@@ -96,9 +96,7 @@ class StructuredEstimator(Task[ModelFacts, Source]):
 
         On a ``cluster`` each worker searches among its own examples, with one thread (``n_jobs`` is for one machine),
         and what it finds is kept and optimized here: there are about as many epochs as on one machine, and searches,
-        which cost the most, are made side by side. Where what is kept would not fit into this machine,
-        ``solver="shard_ascent"`` leaves it with the workers, who optimize it themselves and agree on weights: that
-        takes many more epochs, most of all where weights are few.
+        which cost the most, are made side by side. ``memory=`` bounds what is kept here.
         """
         run = Run(checkpoint, checkpoint_every, callbacks, cluster)
         return training.fit(self, X, run, Y=Y, sample_weight=sample_weight)

@@ -2,12 +2,14 @@
 
 An estimator brings its parameters, their checks, and a task: what its data mean. Here is what is done with them::
 
-    X, y ─▶ _opened ─▶ _survey ─▶ _problems ─▶ holder ─▶ solve ─▶ _learned
-            a source   facts      constraints  memory,            attributes
-                                  of chunks    disk, workers
+    X, y ─▶ _opened ─▶ _survey ─▶ _problems ─▶ holder ─▶ _chosen_solver ─▶ solve ─▶ _learned ─▶ _keep
+            a source   facts      constraints  memory,   solver                     attributes  certificate_,
+                                  of chunks    disk,                                            a warning
+                                               workers
 
 Estimators of rows have these methods in ``linear.py``, those of searched answers in ``structured.py``; ``_arrays``,
-``_survey`` and ``_learned`` are in each estimator's own file, and what is kept of solutions is in ``certified.py``.
+``_survey`` and ``_learned`` are in each estimator's own file; ``_chosen_solver`` and ``_keep``, for all of them, are in
+``certified.py``.
 """
 
 from __future__ import annotations

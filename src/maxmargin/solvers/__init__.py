@@ -1,4 +1,4 @@
-"""Solvers, and ``solve``: the one loop that runs them until the duality gap is small enough."""
+"""Solvers, and ``solve``: the loop that runs them until a small enough duality gap is certified."""
 
 from .block_ascent import BlockAscent
 from .certificate import best_start, certify

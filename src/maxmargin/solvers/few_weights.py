@@ -2,6 +2,9 @@
 
 Graphs of many nodes have a handful of weights and rows of length 100; there coordinate steps crawl, and the interior
 point takes about twenty steps. The constraints of the cache are a closed problem with shared slacks.
+
+``solve`` here has a small loop of its own over the steps of ``InteriorPoint``. It certifies nothing: that is left to
+``solvers.solve``, which runs the solver of the whole problem.
 """
 
 from __future__ import annotations

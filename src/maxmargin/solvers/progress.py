@@ -1,4 +1,4 @@
-"""A progress line for people: one line that is rewritten, and left evaluation when the run ends."""
+"""A progress line for people: one line that is rewritten, and stays when the run ends."""
 
 from __future__ import annotations
 

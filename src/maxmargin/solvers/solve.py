@@ -1,4 +1,4 @@
-"""The only convex loop: it times, reports, checks and stops. Solvers take steps and know nothing of this."""
+"""The only loop that certifies: it times, reports, checks and stops. Solvers take steps and know nothing of this."""
 
 from __future__ import annotations
 

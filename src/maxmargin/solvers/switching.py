@@ -48,7 +48,7 @@ class Switching:
         return (self.passes if self.after else self.steps).start(problem, warm)
 
     def step(self, problem: Problem, state: Any) -> Progress:
-        state.evaluated = None
+        state.evaluated = None  # `_passes_from` sets it, and neither inner solver clears it
         if state.second_order:
             state = self.steps.step(problem, state)
             if not state.stuck or self._decided(problem, state):
