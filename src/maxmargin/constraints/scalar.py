@@ -92,13 +92,13 @@ class Scalar(Closed):
     def mean_squared_norm(self) -> float:
         """The mean of ‖x_i‖² over some of the rows: what C is to be measured by."""
         some = np.linspace(0, self.n_examples - 1, min(self.n_examples, 1000)).astype(np.int64)
-        rows, paired = self.rows, self.rows.second.size > 0
-        x = picked(rows, rows.first[some] if paired else some)
-        if paired:
-            x = x - picked(rows, rows.second[some])
-        squares = np.square(x.data if sp.issparse(x) else x, dtype=np.float64)
-        bias = 0.0 if paired else rows.bias
-        return float(squares.sum()) / some.size + bias * bias
+        rows = self.rows
+        first, second = (rows.first[some], rows.second[some]) if rows.second.size else (some, np.full(some.size, -1))
+        apart = second >= 0
+        alone, pairs = picked(rows, first[~apart]), picked(rows, first[apart]) - picked(rows, second[apart])
+        values = [x.data if sp.issparse(x) else x for x in (alone, pairs)]
+        squares = sum(float(np.square(x, dtype=np.float64).sum()) for x in values)
+        return (squares + np.count_nonzero(~apart) * rows.bias**2) / some.size
 
     def _bounded_linear(self, alpha: np.ndarray) -> tuple[float, float]:
         held = np.flatnonzero(alpha)

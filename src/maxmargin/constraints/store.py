@@ -188,5 +188,5 @@ def picked(rows: Rows, chosen: np.ndarray) -> Any:
         return matrix(rows)[chosen]
     parts = [slice(a, b) for a, b in zip(rows.indptr[chosen], rows.indptr[chosen + 1], strict=True)]
     indptr = np.cumsum([0, *(part.stop - part.start for part in parts)])
-    data, indices = (np.concatenate([values[part] for part in parts]) for values in (rows.data, rows.indices))
+    data, indices = (np.concatenate([values[:0], *(values[p] for p in parts)]) for values in (rows.data, rows.indices))
     return sp.csr_matrix((data, indices, indptr), shape=(chosen.size, rows.width))
