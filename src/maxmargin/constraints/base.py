@@ -43,6 +43,7 @@ class Closed(ABC):
     budget: np.ndarray
     _kernels: ModuleType
     _terms: tuple[Any, ...]
+    _description: Description | None = None
 
     def __init__(self, rows: Rows) -> None:
         if not hasattr(rows, "arrays"):
@@ -61,6 +62,11 @@ class Closed(ABC):
 
     def describe(self) -> Description:
         """What solvers are chosen by."""
+        if self._description is None:
+            self._description = self._describe()
+        return self._description
+
+    def _describe(self) -> Description:
         return Description(type(self).__name__, self.n_examples)
 
     def as_slots(self, whole: Description) -> Slots:

@@ -63,7 +63,7 @@ class Classes(Closed):
     def settings(self) -> dict[str, Any]:
         return {"cost": self.cost}
 
-    def describe(self) -> Description:
+    def _describe(self) -> Description:
         rows = self.rows
         return Description(
             kind=type(self).__name__,
@@ -130,7 +130,7 @@ class _WrittenOut(SharedSlack):
         super().__init__(*_written_out(classes), classes.budget)
         self._classes = classes
 
-    def describe(self) -> Description:
+    def _describe(self) -> Description:
         return self._classes.describe()
 
     def as_slots(self, whole: Description) -> Slots:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -105,3 +106,10 @@ class Description:
             squared_norm=mean([part.squared_norm for part in heard]),
             budget=mean([part.budget for part in heard]),
         )
+
+
+def description_of(constraints: Any) -> Description:
+    """What constraints say of themselves; of others only their name is known."""
+    if hasattr(constraints, "describe"):
+        return constraints.describe()
+    return Description(type(constraints).__name__, constraints.n_examples)

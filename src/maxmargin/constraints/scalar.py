@@ -64,7 +64,7 @@ class Scalar(Closed):
         """The constructor's other arguments, but for the rows."""
         return {"loss": self.loss}
 
-    def describe(self) -> Description:
+    def _describe(self) -> Description:
         rows, some = self.rows, self.n_examples > 0
         return Description(
             kind=type(self).__name__,

@@ -59,7 +59,7 @@ class SharedSlack(Closed):
         awake, n_awake = np.arange(self.n_constraints), np.diff(self.first)
         self._terms = (self.loss, self.first, self.side, self.budget, awake, n_awake)
 
-    def describe(self) -> Description:
+    def _describe(self) -> Description:
         return Description(
             kind=type(self).__name__,
             n_examples=self.n_examples,

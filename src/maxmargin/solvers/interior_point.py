@@ -27,7 +27,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import linalg
 
-from ..constraints.description import Description
+from ..constraints.description import description_of
 from ..problem import Problem
 from . import threads
 from .certificate import WORTH_A_CHECK, dual_scale, lower_bound
@@ -36,7 +36,7 @@ from .interior_rows import InteriorRows
 from .interior_system import Coordinates, Factor
 from .state import Progress
 
-_MOST_WEIGHTS = 5000  # several matrices of this size squared are kept
+MOST_WEIGHTS = 5000  # several matrices of this size squared are kept
 _STEP = 0.995  # of the way to the nearest bound
 _CENTRING = 6  # power of the share of the gap that the affine step leaves: how much to aim for the centre
 _BLOCKED = 0.1  # a step as short as this got nowhere: the next one aims for the centre
@@ -69,7 +69,7 @@ class InteriorPoint:
 
     def handles(self, problem: Problem) -> bool:
         """Whether the constraints are of a known kind and the weights not too many."""
-        if problem.n_weights > _MOST_WEIGHTS or not described(problem).slots:
+        if problem.n_weights > MOST_WEIGHTS or not description_of(problem.constraints).slots:
             return False
         return problem.pure or _definite(problem.regularizer.shape(problem.n_weights).covariance)
 
@@ -169,7 +169,7 @@ class InteriorPoint:
         Raising μ until it is costs some more looks at the rows; steps from far off the path would be short, and many.
         """
         barrier, start = state.barrier, state.w
-        n_products = described(problem).slots * problem.constraints.n_examples + barrier.n_products
+        n_products = description_of(problem.constraints).slots * problem.constraints.n_examples + barrier.n_products
         mu = 2.0 * max(state.upper - max(state.lower, 0.0), 1e-3 * state.upper) / n_products
         for _ in range(_STARTS):
             state.w = start
@@ -221,7 +221,9 @@ class InteriorPoint:
         return InteriorState(
             rows=self._rows(problem),
             barrier=Barrier(penalty),
-            coordinates=Coordinates(described(problem).columns, penalty.fixed if penalty.fixed.any() else None),
+            coordinates=Coordinates(
+                description_of(problem.constraints).columns, penalty.fixed if penalty.fixed.any() else None
+            ),
             w=nothing,
             best=nothing,
             lower=lower_bound(problem),
@@ -259,14 +261,6 @@ def _definite(covariance: np.ndarray | None) -> bool:
     with contextlib.suppress(linalg.LinAlgError):
         return covariance is None or bool(linalg.cholesky(covariance).size)
     return False
-
-
-def described(problem: Problem) -> Description:
-    """What the constraints say of themselves; of others only their name is known."""
-    constraints: Any = problem.constraints
-    if hasattr(constraints, "describe"):
-        return constraints.describe()
-    return Description(type(constraints).__name__, constraints.n_examples)
 
 
 @dataclass(kw_only=True)
