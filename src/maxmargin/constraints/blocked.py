@@ -34,7 +34,7 @@ class Blocked:
     """
 
     closed = True
-    holder = "blocks"
+    held_in = "blocks"
     _description: Description | None = None
 
     def __init__(

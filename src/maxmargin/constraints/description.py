@@ -27,7 +27,7 @@ class Description:
     n_examples : int
     scalar : bool
         Whether each example has one signed dual variable, for which there are compiled Newton steps.
-    slots : float
+    slots_per_example : float
         Constraints of an example that share its slack, and one more for the slack itself. Zero: no Newton steps are
         known for such constraints, and the numbers below mean nothing.
     columns : int
@@ -60,7 +60,7 @@ class Description:
     kind: str
     n_examples: int
     scalar: bool = False
-    slots: float = 0.0
+    slots_per_example: float = 0.0
     columns: int = 1
     loss: LossShape = _HINGE
     two_sided: bool = False
@@ -100,7 +100,7 @@ class Description:
             two_sided=any(part.two_sided for part in heard),
             dense=any(part.dense for part in heard),
             paired=any(part.paired for part in heard),
-            slots=mean([part.slots for part in heard]),
+            slots_per_example=mean([part.slots_per_example for part in heard]),
             width=max(part.width for part in heard),
             stored=mean([part.stored for part in heard]),
             squared_norm=mean([part.squared_norm for part in heard]),

@@ -36,7 +36,7 @@ class Sharded:
     saving : Saving
     """
 
-    closed, holder = True, "workers"
+    closed, held_in = True, "workers"
     _description: Description | None = None
 
     def __init__(

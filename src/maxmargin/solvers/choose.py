@@ -81,8 +81,8 @@ def newton_seconds(problem: Problem) -> float:
         matrix = d * d / 40e9 if what.dense else what.stored * what.stored / 2e9
         return (14 if what.loss.bounded else 6) * n * (0.28e-6 + matrix) * (1.0 if what.dense else 3.0) + factor
     # A product of the rows with themselves for every pair of classes, or for every constraint.
-    products = 0.5 * n * d * d if what.columns > 1 else n * what.slots * d * d
-    return _STEPS * (1e-3 + 0.5e-6 * n * what.slots + products / 10e9) + factor
+    products = 0.5 * n * d * d if what.columns > 1 else n * what.slots_per_example * d * d
+    return _STEPS * (1e-3 + 0.5e-6 * n * what.slots_per_example + products / 10e9) + factor
 
 
 def pass_seconds(problem: Problem) -> float:
@@ -90,8 +90,8 @@ def pass_seconds(problem: Problem) -> float:
     what, n = description_of(problem.constraints), problem.constraints.n_examples
     visit = 90e-9 + 0.6e-9 * what.stored if what.dense else 45e-9 + 1.5e-9 * what.stored
     if what.columns > 1:  # classes are close to each other in memory, and most examples soon sleep
-        return 0.5 * n * visit * math.sqrt(what.slots)
-    return n * visit * (1.0 if what.scalar else max(what.slots - 1.0, 1.0))
+        return 0.5 * n * visit * math.sqrt(what.slots_per_example)
+    return n * visit * (1.0 if what.scalar else max(what.slots_per_example - 1.0, 1.0))
 
 
 def interior_point_pays(problem: Problem, tol: float) -> bool:
@@ -118,7 +118,7 @@ def choose(problem: Problem, name: str | Solver = "auto", means: Means | None = 
     check_object("solver", name)
     if not isinstance(name, str) and hasattr(name, "start") and hasattr(name, "step"):
         return name
-    table = SOLVERS[problem.constraints.holder]
+    table = SOLVERS[problem.constraints.held_in]
     return table[one_of("solver", name, sorted(table), " or a Solver")](problem, replace(means or Means(), **given))
 
 
@@ -184,8 +184,8 @@ def _newton_bytes(problem: Problem) -> int:
     matrices = _NEWTON_MATRICES * 8 * d**2
     if what.scalar:
         return _BYTES_PER_POINT * n + matrices
-    rows = what.slots * d if what.columns == 1 else what.stored * 2
-    return int(8 * n * (_ARRAYS * what.slots + 2 * rows)) + matrices
+    rows = what.slots_per_example * d if what.columns == 1 else what.stored * 2
+    return int(8 * n * (_ARRAYS * what.slots_per_example + 2 * rows)) + matrices
 
 
 def _block_ascent(problem: Problem, means: Means) -> BlockAscent:

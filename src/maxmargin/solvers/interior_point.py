@@ -69,7 +69,7 @@ class InteriorPoint:
 
     def handles(self, problem: Problem) -> bool:
         """Whether the constraints are of a known kind and the weights not too many."""
-        if problem.n_weights > MOST_WEIGHTS or not description_of(problem.constraints).slots:
+        if problem.n_weights > MOST_WEIGHTS or not description_of(problem.constraints).slots_per_example:
             return False
         return problem.pure or _definite(problem.regularizer.shape(problem.n_weights).covariance)
 
@@ -169,7 +169,8 @@ class InteriorPoint:
         Raising μ until it is costs some more looks at the rows; steps from far off the path would be short, and many.
         """
         barrier, start = state.barrier, state.w
-        n_products = description_of(problem.constraints).slots * problem.constraints.n_examples + barrier.n_products
+        slots = description_of(problem.constraints).slots_per_example * problem.constraints.n_examples
+        n_products = slots + barrier.n_products
         mu = 2.0 * max(state.upper - max(state.lower, 0.0), 1e-3 * state.upper) / n_products
         for _ in range(_STARTS):
             state.w = start

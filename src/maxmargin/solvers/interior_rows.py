@@ -67,12 +67,12 @@ class InteriorRows:
         self.n_examples = n = int(constraints.n_examples)
         self.n_weights = int(constraints.n_weights)
         self.description = what = constraints.describe() if description is None else description
-        if n and not what.slots:
+        if n and not what.slots_per_example:
             raise ValueError(
                 f"Newton steps know nothing of {what.kind} constraints. Use DualCoordinate, or BlockAscent where rows "
                 "come in blocks."
             )
-        self._compiled = what.scalar and what.n_examples * what.slots > COMPILED_FROM
+        self._compiled = what.scalar and what.n_examples * what.slots_per_example > COMPILED_FROM
         in_blocks = hasattr(constraints, "blocks")
         self._slots = constraints.as_slots(what) if n and not self._compiled and not in_blocks else None
         if self._compiled:

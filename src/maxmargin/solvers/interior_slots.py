@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..constraints.slots import Slots
+from ..constraints.slots import InteriorSlots
 from ..kernels.normal_equations import FAR, Point
 
 _NEWTON_STEPS = 60  # on η of all examples at once: the slowest of them decides
@@ -37,7 +37,7 @@ class _Change(NamedTuple):
 class SlotPoint:
     """The point of some examples: multipliers z, slacks x, and η. Slots that are not in use have z = 0 and x = 1."""
 
-    def __init__(self, slots: Slots, point: Point, alpha: np.ndarray) -> None:
+    def __init__(self, slots: InteriorSlots, point: Point, alpha: np.ndarray) -> None:
         self.slots, self.alpha = slots, alpha
         self.z, self.x, self.eta = (values.reshape(-1) for values in point)
         self.live = slots.budget > 0.0
