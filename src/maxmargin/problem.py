@@ -224,11 +224,11 @@ class Problem:
         """The constraints, for solvers that search for them."""
         return self._held_in("oracle")
 
-    def _held_in(self, holder: str) -> Any:
-        if self.constraints.holder != holder:
+    def _held_in(self, place: str) -> Any:
+        if self.constraints.held_in != place:
             raise ValueError(
-                f"This solver takes constraints that are held in {holder!r}, here they are held in "
-                f"{self.constraints.holder!r}. maxmargin.solvers.choose(problem) finds one that fits."
+                f"This solver takes constraints that are held in {place!r}, here they are held in "
+                f"{self.constraints.held_in!r}. maxmargin.solvers.choose(problem) finds one that fits."
             )
         return self.constraints
 

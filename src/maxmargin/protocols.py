@@ -296,7 +296,7 @@ class Constraints(Protocol):
     n_weights: int
     closed: bool
     """Whether every constraint is known at once, or searched for."""
-    holder: str
+    held_in: str
     """Where they are: "memory", "blocks", "oracle", or another row of ``solvers.choose.SOLVERS``."""
 
     def feasible(self, alpha: Any) -> Any:

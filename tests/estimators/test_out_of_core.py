@@ -234,6 +234,23 @@ def test_regularizers(name, regularizer, rows, rng):
     _same_bounds(ours.certify(source), ours.certify(*arguments, **extra))
 
 
+@pytest.mark.parametrize("solver", ["auto", "interior_point"])
+def test_pure_group_norm_in_blocks(solver, tmp_path):
+    """Coordinate steps in blocks know no such regularizer, the interior point does."""
+    data = _binary()
+    norm = GroupNorm([[0, 1, 2], [3, 4], [5]], 1.5)
+    ours, _ = _task("hinge", regularizer=norm, solver=solver)
+    theirs, _ = _task("hinge", regularizer=norm)
+    shards = mm.data.convert(data.X, tmp_path / "set", batch_bytes=900, **data.columns())
+    ours.fit(shards)
+    theirs.fit(data.X, data.y)
+    for fitted in (ours, theirs):
+        assert fitted.certificate_.relative_gap <= TOL
+    assert ours.certificate_.lower <= theirs.certificate_.upper
+    assert theirs.certificate_.lower <= ours.certificate_.upper
+    _same_bounds(ours.certify(shards), ours.certificate_, rel=1e-7)
+
+
 # What cannot be done is said
 
 

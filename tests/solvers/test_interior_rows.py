@@ -115,7 +115,7 @@ class Cluster:
     """Constraints whose rows are elsewhere: only what certificates need, a description, and the sums."""
 
     closed = True
-    holder = "elsewhere"
+    held_in = "elsewhere"
 
     def __init__(self, parts):
         self._parts = parts
@@ -301,7 +301,7 @@ def test_descriptions_of_parts_join_to_that_of_the_whole(kind, storage):
     for cuts in CUTS.values():
         joined = Description.joined([part.describe() for part in data.parts(cuts)])
         for name, value in vars(whole).items():
-            rel = 0.2 if name == "slots" else 1e-6  # parts without a second side have one slot less
+            rel = 0.2 if name == "slots_per_example" else 1e-6  # parts without a second side have one slot less
             assert getattr(joined, name) == (pytest.approx(value, rel) if isinstance(value, float) else value), name
     blocked = data.blocks(30).describe()
     assert (blocked.n_examples, blocked.kind, blocked.loss) == (N, "Scalar", whole.loss)

@@ -6,13 +6,15 @@ import reference
 import scipy.sparse as sp
 from generators import covariance, many_classes, shared_slack, two_classes
 
+import maxmargin as mm
 from maxmargin import Certificate, Problem, certify, solve
 from maxmargin.checks import check_solver
+from maxmargin.constraints import Blocked
 from maxmargin.data.arrays import as_rows
 from maxmargin.losses import EpsilonInsensitive, SmoothedHinge, SquaredHinge
 from maxmargin.models import binary, multiclass, ranking, regression
 from maxmargin.regularizers import L2, Bounded, GaussianPrior, GroupNorm
-from maxmargin.solvers import DualCoordinate, ProximalPoint, choose
+from maxmargin.solvers import DualCoordinate, InteriorPoint, ProximalPoint, choose
 from maxmargin.solvers.certificate import lower_bound
 
 D = 6
@@ -329,6 +331,29 @@ def test_choose_gives_up_momentum_before_memory_runs_out():
         choose(problem, "dual_coordinate", memory=100)
     with pytest.raises(ValueError, match="solver must be one of"):
         choose(problem, "newton")
+
+
+def test_interior_point_by_name_keeps_to_memory():
+    problem = Problem(CONSTRAINTS["binary"], L2())
+    with pytest.raises(
+        ValueError, match=r"memory=1000 bytes is too little: solver='interior_point' needs [0-9]+ bytes"
+    ):
+        choose(problem, "interior_point", memory=1000)
+    assert isinstance(choose(problem, "interior_point", memory=10**6), InteriorPoint)
+
+
+def test_constraints_are_described_once():
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    read = []
+
+    def block(chunk):
+        read.append(len(chunk))
+        return binary(as_rows(chunk.x), np.where(chunk.ids % 2, 1, -1).astype(np.int8), np.ones(1))
+
+    problem = Problem(Blocked(mm.data.open(X, labels=np.zeros(30), chunk_rows=10), block, 3), L2())
+    for name in ("interior_point", "auto"):
+        choose(problem, name)
+    assert len(read) == 1
 
 
 def test_constraints_without_steps_for_a_regularizer_say_what_to_do():

@@ -13,7 +13,7 @@ from ..kernels.maps import WeightMap
 from ..problem import Rows, TotalLoss, Totals
 from ..validation import shown
 from .description import Description
-from .slots import Slots
+from .slots import InteriorSlots
 from .sums import DualSums
 
 
@@ -33,7 +33,7 @@ class Closed(ABC):
     """
 
     closed = True
-    holder = "memory"
+    held_in = "memory"
     by_example = True
     """Whether the first axis of the dual variables counts examples."""
     n_examples: int
@@ -43,6 +43,7 @@ class Closed(ABC):
     budget: np.ndarray
     _kernels: ModuleType
     _terms: tuple[Any, ...]
+    _description: Description | None = None
 
     def __init__(self, rows: Rows) -> None:
         if not hasattr(rows, "arrays"):
@@ -61,9 +62,14 @@ class Closed(ABC):
 
     def describe(self) -> Description:
         """What solvers are chosen by."""
+        if self._description is None:
+            self._description = self._describe()
+        return self._description
+
+    def _describe(self) -> Description:
         return Description(type(self).__name__, self.n_examples)
 
-    def as_slots(self, whole: Description) -> Slots:
+    def as_slots(self, of_all: Description) -> InteriorSlots:
         """The same as slots of an interior-point method, as the description of the whole problem says."""
         raise NotImplementedError(f"{type(self).__name__} constraints have no slots.")
 

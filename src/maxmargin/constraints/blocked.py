@@ -34,7 +34,8 @@ class Blocked:
     """
 
     closed = True
-    holder = "blocks"
+    held_in = "blocks"
+    _description: Description | None = None
 
     def __init__(
         self,
@@ -72,6 +73,11 @@ class Blocked:
 
     def describe(self) -> Description:
         """What one block says of itself, for all of them."""
+        if self._description is None:
+            self._description = self._describe()
+        return self._description
+
+    def _describe(self) -> Description:
         if not self.n_examples:
             return Description(type(self).__name__, 0)
         _, block = next(self.blocks(self.filled[:1]))

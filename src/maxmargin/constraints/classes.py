@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 
 from ..data.arrays import as_rows
-from ..kernels import classes as kernels, sums
+from ..kernels import classes as kernels
 from ..kernels.maps import Boxed, Clipped, Plain, WeightMap
 from ..kernels.simplex import project_examples
+from ..kernels.sums import dot
 from ..problem import Rows
 from .base import Closed, check_entries
 from .description import Description
 from .shared import SharedSlack
-from .slots import ClassSlots, RivalSlots, Slots, mean_squared_norm
+from .slots import ClassSlots, InteriorSlots, RivalSlots, mean_squared_norm
 from .store import as_table
 from .sums import DualSums
 
@@ -63,12 +64,12 @@ class Classes(Closed):
     def settings(self) -> dict[str, Any]:
         return {"cost": self.cost}
 
-    def describe(self) -> Description:
+    def _describe(self) -> Description:
         rows = self.rows
         return Description(
             kind=type(self).__name__,
             n_examples=self.n_examples,
-            slots=float(self.n_classes),
+            slots_per_example=float(self.n_classes),
             columns=self.n_classes,
             dense=rows.dense,
             width=rows.width,
@@ -77,7 +78,7 @@ class Classes(Closed):
             budget=float(self.budget.mean()) if self.n_examples else 0.0,
         )
 
-    def as_slots(self, whole: Description) -> Slots:
+    def as_slots(self, of_all: Description) -> InteriorSlots:
         return ClassSlots(self)
 
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
@@ -111,7 +112,7 @@ class Classes(Closed):
 
     def _bounded_linear(self, alpha: np.ndarray) -> tuple[float, float]:
         i, k = np.nonzero(alpha)
-        return sums.dot(self.cost[self.label[i], k], alpha[i, k])
+        return dot(self.cost[self.label[i], k], alpha[i, k])
 
     def explicit(self) -> SharedSlack:
         """The same constraints with every row written out: slow and large, but any regularizer works on it."""
@@ -130,10 +131,10 @@ class _WrittenOut(SharedSlack):
         super().__init__(*_written_out(classes), classes.budget)
         self._classes = classes
 
-    def describe(self) -> Description:
+    def _describe(self) -> Description:
         return self._classes.describe()
 
-    def as_slots(self, whole: Description) -> Slots:
+    def as_slots(self, of_all: Description) -> InteriorSlots:
         return RivalSlots(self._classes)
 
 

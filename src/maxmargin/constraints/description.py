@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +27,7 @@ class Description:
     n_examples : int
     scalar : bool
         Whether each example has one signed dual variable, for which there are compiled Newton steps.
-    slots : float
+    slots_per_example : float
         Constraints of an example that share its slack, and one more for the slack itself where the loss is bounded.
         Zero: no Newton steps are known for such constraints, and the numbers below mean nothing.
     columns : int
@@ -59,7 +60,7 @@ class Description:
     kind: str
     n_examples: int
     scalar: bool = False
-    slots: float = 0.0
+    slots_per_example: float = 0.0
     columns: int = 1
     loss: LossShape = _HINGE
     two_sided: bool = False
@@ -98,9 +99,16 @@ class Description:
             two_sided=any(part.two_sided for part in heard),
             dense=any(part.dense for part in heard),
             paired=any(part.paired for part in heard),
-            slots=mean([part.slots for part in heard]),
+            slots_per_example=mean([part.slots_per_example for part in heard]),
             width=max(part.width for part in heard),
             stored=mean([part.stored for part in heard]),
             squared_norm=mean([part.squared_norm for part in heard]),
             budget=mean([part.budget for part in heard]),
         )
+
+
+def description_of(constraints: Any) -> Description:
+    """What constraints say of themselves; of others only their name is known."""
+    if hasattr(constraints, "describe"):
+        return constraints.describe()
+    return Description(type(constraints).__name__, constraints.n_examples)

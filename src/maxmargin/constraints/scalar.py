@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..kernels import scalar as kernels, sums
+from ..kernels import scalar as kernels
+from ..kernels.sums import dot, sum_error
 from ..losses import Hinge, shape_of
 from ..problem import Rows
 from ..protocols import Loss
 from .base import Closed, check_entries
 from .description import Description
-from .slots import ScalarSlots, Slots
+from .slots import InteriorSlots, ScalarSlots
 from .store import picked
 
 
@@ -64,13 +65,13 @@ class Scalar(Closed):
         """The constructor's other arguments, but for the rows."""
         return {"loss": self.loss}
 
-    def describe(self) -> Description:
+    def _describe(self) -> Description:
         rows, some = self.rows, self.n_examples > 0
         return Description(
             kind=type(self).__name__,
             n_examples=self.n_examples,
             scalar=True,
-            slots=1.0 + self.loss_shape.bounded + bool((self.side == 0).any()),
+            slots_per_example=1.0 + self.loss_shape.bounded + bool((self.side == 0).any()),
             loss=self.loss_shape,
             two_sided=bool((self.side == 0).any()),
             dense=rows.dense,
@@ -81,8 +82,8 @@ class Scalar(Closed):
             budget=float(self.budget.mean()) if some else 0.0,
         )
 
-    def as_slots(self, whole: Description) -> Slots:
-        return ScalarSlots(self, whole.two_sided)
+    def as_slots(self, of_all: Description) -> InteriorSlots:
+        return ScalarSlots(self, of_all.two_sided)
 
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
         free = np.where(self.budget > 0.0, np.inf, 0.0)  # what nothing can be paid for stays at zero
@@ -107,6 +108,6 @@ class Scalar(Closed):
         share = alpha[held]
         reached, free = target * share, epsilon * np.abs(share)
         penalty = share * share / ((2.0 / curvature) * budget) if curvature > 0.0 else np.zeros(held.size)
-        total, _ = sums.dot(reached - free - penalty, np.ones(held.size))
+        total, _ = dot(reached - free - penalty, np.ones(held.size))
         size = float((np.abs(reached) + free + penalty).sum())
-        return total, sums.sum_error(total, size, alpha.size, 6)
+        return total, sum_error(total, size, alpha.size, 6)

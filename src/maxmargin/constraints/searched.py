@@ -34,7 +34,7 @@ class Searched:
     """
 
     closed = False
-    holder = "oracle"
+    held_in = "oracle"
 
     def __init__(self, oracle: Oracle, budget: np.ndarray) -> None:
         self.oracle = oracle

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernels import shared as kernels, sums
+from ..kernels import shared as kernels
 from ..kernels.simplex import project_examples
+from ..kernels.sums import dot
 from ..problem import Rows
 from ..validation import shown
 from .base import Closed, check_entries
 from .description import Description
-from .slots import SharedSlots, Slots, mean_squared_norm
+from .slots import InteriorSlots, SharedSlots, mean_squared_norm
 
 
 class SharedSlack(Closed):
@@ -59,11 +60,11 @@ class SharedSlack(Closed):
         awake, n_awake = np.arange(self.n_constraints), np.diff(self.first)
         self._terms = (self.loss, self.first, self.side, self.budget, awake, n_awake)
 
-    def describe(self) -> Description:
+    def _describe(self) -> Description:
         return Description(
             kind=type(self).__name__,
             n_examples=self.n_examples,
-            slots=1.0 + self.n_constraints / max(self.n_examples, 1),
+            slots_per_example=1.0 + self.n_constraints / max(self.n_examples, 1),
             dense=True,  # as Newton steps write them out
             width=self.n_weights,
             stored=float(self.n_weights),
@@ -71,7 +72,7 @@ class SharedSlack(Closed):
             budget=float(self.budget.mean()) if self.n_examples else 0.0,
         )
 
-    def as_slots(self, whole: Description) -> Slots:
+    def as_slots(self, of_all: Description) -> InteriorSlots:
         return SharedSlots(self)
 
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
@@ -80,7 +81,7 @@ class SharedSlack(Closed):
         return alpha
 
     def _bounded_linear(self, alpha: np.ndarray) -> tuple[float, float]:
-        return sums.dot(self.loss, alpha)
+        return dot(self.loss, alpha)
 
     def _signed(self, alpha: np.ndarray) -> np.ndarray:
         """Dual variables times the sides of their examples."""

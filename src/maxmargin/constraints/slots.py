@@ -59,7 +59,7 @@ def mean_squared_norm(rows: Rows) -> float:
     return float(some @ some) / some.size * rows.n_stored / rows.n_rows + float(rows.bias) ** 2
 
 
-class Slots(ABC):
+class InteriorSlots(ABC):
     """The slots of some examples. ``there`` says which are in use: examples may have fewer than ``width`` of them.
 
     Arrays over slots are flat; vectors of weights come as the rows of a matrix, several at a time.
@@ -119,7 +119,7 @@ class Slots(ABC):
         """Multipliers as dual variables of the constraints."""
 
 
-class ScalarSlots(Slots):
+class ScalarSlots(InteriorSlots):
     """One or two sides of one row: slots (0, side·x) or, if some examples have two sides, (0, x, −x)."""
 
     def __init__(self, c: Scalar, two_sided: bool) -> None:
@@ -150,7 +150,7 @@ class ScalarSlots(Slots):
         return (self.sign * z.reshape(self.n, self.width)).sum(axis=1)
 
 
-class ClassSlots(Slots):
+class ClassSlots(InteriorSlots):
     """Crammer–Singer: a slot for every class, that of the true one is slot 0.
 
     Sums for linear systems (``gram``) are in the coordinates of ``solvers.interior_system.Coordinates``.
@@ -208,7 +208,7 @@ class RivalSlots(ClassSlots):
         return z[self._rivals]
 
 
-class SharedSlots(Slots):
+class SharedSlots(InteriorSlots):
     """Rows written out, any number per example; slot 0 stands in front of them."""
 
     def __init__(self, c: SharedSlack) -> None:

@@ -71,7 +71,7 @@ class ShardAscent:
     sweeps: int | None = None
 
     def start(self, problem: Problem, warm: np.ndarray | None = None) -> ShardState:
-        if problem.constraints.holder != "workers":
+        if problem.constraints.held_in != "workers":
             raise ValueError("ShardAscent is for rows on the workers of a cluster: fit(…, cluster=…).")
         sharded = cast(Sharded, problem.constraints)
         if not sharded.first.size or warm is not None:

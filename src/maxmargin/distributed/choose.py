@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..problem import Problem
 from ..protocols import Solver
-from ..solvers.choose import SOLVERS, Means, check_interior_point, check_strongly_convex, interior_point_pays
+from ..solvers.choose import SOLVERS, Means, able, check_strongly_convex, interior_point_pays
 from .ascent import ShardAscent
 from .interior import ShardInterior
 
@@ -15,9 +15,7 @@ def _shard_ascent(problem: Problem, means: Means) -> Solver:
 
 
 def _shard_interior(problem: Problem, means: Means) -> Solver:
-    solver = ShardInterior(n_threads=means.threads)
-    check_interior_point(problem, solver.handles(problem))
-    return solver
+    return able(ShardInterior(n_threads=means.threads), problem)
 
 
 def _auto(problem: Problem, means: Means) -> Solver:

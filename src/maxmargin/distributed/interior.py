@@ -12,6 +12,7 @@ from ..kernels.normal_equations import Point
 from ..problem import Problem
 from ..solvers.interior_point import InteriorPoint, InteriorState
 from ..solvers.interior_rows import added_advances, added_looks
+from ..solvers.interior_slots import SlotValues
 
 if TYPE_CHECKING:
     from .sharded import Sharded
@@ -36,17 +37,17 @@ class InteriorOnShards:
     def centre(self, w: np.ndarray, mu: float) -> None:
         self._ask(lambda k: ("centre", w, mu))
 
-    def look(self, w: np.ndarray, directions: np.ndarray, target: float) -> tuple[np.ndarray, np.ndarray]:
-        sums, heavy = self._workers.total("interior", lambda k: ("look", w, directions, target))
+    def look(self, w: np.ndarray, directions: np.ndarray, mu: float) -> tuple[np.ndarray, np.ndarray]:
+        sums, heavy = self._workers.total("interior", lambda k: ("look", w, directions, mu))
         nothing = np.zeros(w.size)
         _, joined = added_looks(w.size, [(nothing, part) for part in sums if part is not None])
         return heavy[0] if heavy else nothing, joined
 
     def advance(
-        self, w: np.ndarray, directions: np.ndarray, target: float, length: float, precise: bool, keep: bool = False
+        self, w: np.ndarray, directions: np.ndarray, mu: float, length: float, precise: bool, keep: bool = False
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         self._fetched.clear()
-        _, heavy = self._workers.total("interior", lambda k: ("advance", w, directions, target, length, precise, keep))
+        _, heavy = self._workers.total("interior", lambda k: ("advance", w, directions, mu, length, precise, keep))
         return added_advances(w.size, [heavy] if heavy else [])  # type: ignore[list-item]
 
     @property
@@ -57,8 +58,9 @@ class InteriorOnShards:
     def kept(self) -> np.ndarray:
         return self._whole("kept")
 
-    def saved(self) -> Point:
-        return Point(*(np.concatenate(parts) for parts in zip(*self._ask(lambda k: ("saved",)), strict=True)))
+    def saved(self) -> Point | SlotValues:
+        parts = self._ask(lambda k: ("saved",))
+        return type(parts[0])(*(np.concatenate(values) for values in zip(*parts, strict=True)))
 
     def _whole(self, name: str) -> np.ndarray:
         """Dual variables of all shards, fetched once after a step: workers may die, and lose those of theirs."""
@@ -72,8 +74,8 @@ class InteriorOnShards:
     def load(self, point: Sequence[np.ndarray], kept: np.ndarray | None = None) -> None:
         spans = [slice(a, b) for a, b in pairwise(self._sharded.first.tolist())]
 
-        def part(k: int) -> tuple[str, Point, np.ndarray | None]:
-            mine = Point(*(p[spans[k]] if p.size else p for p in point))
+        def part(k: int) -> tuple[str, list[np.ndarray], np.ndarray | None]:
+            mine = [p[spans[k]] if p.size else p for p in point]
             return "load", mine, None if kept is None else kept[spans[k]]
 
         self._fetched.clear()

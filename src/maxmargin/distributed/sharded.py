@@ -36,7 +36,8 @@ class Sharded:
     saving : Saving
     """
 
-    closed, holder = True, "workers"
+    closed, held_in = True, "workers"
+    _description: Description | None = None
 
     def __init__(
         self,
@@ -174,7 +175,9 @@ class Sharded:
         return TotalLoss.sum(self.workers.ask("evaluate", lambda k: (handle,)))
 
     def describe(self) -> Description:
-        return Description.joined([d for d in self.workers.ask("describe") if d is not None])
+        if self._description is None:
+            self._description = Description.joined([d for d in self.workers.ask("describe") if d is not None])
+        return self._description
 
     def interior_rows(self, n_threads: int) -> InteriorOnShards:
         return InteriorOnShards(self, n_threads)

@@ -185,7 +185,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     def _facts(self, classes: np.ndarray, counts: np.ndarray) -> RowFacts:
         """``counts`` is how much each class weighs."""
         factors = inputs.check_class_weight(self.class_weight, classes, counts)
-        joint = classes.size > 2 and self.multi_class == "crammer_singer"
+        joint = self._is_joint(classes)
         if joint and losses.shape_of(self._loss()) != losses.LossShape():
             raise ValueError(f"loss={self.loss!r} has no Crammer–Singer form. Use multi_class='ovr' or loss='hinge'.")
         if self.cost is not None and not joint:
@@ -214,9 +214,9 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         positive = [1] if classes.size == 2 else range(classes.size)
         return [binary(rows, _signs(label, positive[k]), budget, loss=self._loss()) for k in which]
 
-    def _is_joint(self) -> bool:
+    def _is_joint(self, classes: np.ndarray) -> bool:
         """Whether all classes are one Crammer–Singer problem."""
-        return self.classes_.size > 2 and self.multi_class == "crammer_singer"
+        return classes.size > 2 and self.multi_class == "crammer_singer"
 
     def _check_settings(self) -> None:
         super()._check_settings()
@@ -242,7 +242,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         self._label = _codes(source.labels(), self.classes_) if is_whole(source) else None
 
     def _weights(self) -> list[np.ndarray]:
-        if self._is_joint() or len(self.coef_) == 1:
+        if self._is_joint(self.classes_) or len(self.coef_) == 1:
             return super()._weights()
         table = self._flat_weights().reshape(-1, self.classes_.size)
         return [table[:, k].copy() for k in range(self.classes_.size)]
@@ -251,7 +251,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     def dual_coef_(self) -> np.ndarray:
         """How much of each example is in the weights of each class."""
         check_is_fitted(self)
-        if self._alpha is not None and not self._is_joint():
+        if self._alpha is not None and not self._is_joint(self.classes_):
             return np.atleast_2d(self._alpha)
         if self._alpha is None or self._label is None:
             raise AttributeError("dual_coef_ is not kept of streams, nor of several classes in a source.")

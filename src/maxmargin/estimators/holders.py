@@ -126,7 +126,7 @@ class Holder:
 
     def __init__(self, task: Task[Any, Any], source: Source, facts: Any, run: Run) -> None:
         self.task, self.source, self.run = task, source, run
-        self.whole = is_whole(source) and run.cluster is None
+        self.in_memory = is_whole(source) and run.cluster is None
         """Whether all constraints are in memory."""
         self.local: list[Problem] = task._problems(source, facts)
         """The problems as this process sees them, by which warm starts are judged."""
@@ -134,7 +134,7 @@ class Holder:
 
     def at_a_time(self) -> int:
         """How many problems may be solved side by side: a source is read for one after another."""
-        return inputs.check_threads(self.task.n_jobs) if self.whole else 1
+        return inputs.check_threads(self.task.n_jobs) if self.in_memory else 1
 
     def solve(
         self, k: int, warm: Shares, threads: int, callbacks: Callbacks, folder: CheckpointFolder | None
@@ -146,7 +146,7 @@ class Holder:
         """
         problem, rivals = self.problems[k], None
         constraints: Any = problem.constraints
-        of_classes = self.whole and constraints.closed and len(constraints.dual_shape) > 1
+        of_classes = self.in_memory and constraints.closed and len(constraints.dual_shape) > 1
         if of_classes and not constraints.supports(_map_of(problem)):
             rivals, shape = constraints.rivals_of(), constraints.dual_shape
             problem = Problem(constraints.explicit(), problem.regularizer)

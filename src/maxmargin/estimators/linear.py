@@ -209,7 +209,7 @@ class LinearEstimator(Task[RowFacts, Seekable]):
         """The last dual variables, if they belong to problems of this shape and are wanted."""
         each = _alpha_of_each(self._alpha if self.warm_start else None, holder.local)
         ratio = 1.0 if each[0] is None else self.C / self._fitted_C
-        if not holder.whole or ratio == 1.0:
+        if not holder.in_memory or ratio == 1.0:
             return each
         # Variables at their bound grow with C, those inside hardly do: which kind matters more is tried out.
         return [best_start(p, [a, a * ratio]) for p, a in zip(holder.local, each, strict=True)]  # type: ignore[operator]

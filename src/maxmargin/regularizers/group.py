@@ -89,6 +89,7 @@ class GroupNorm:
 
     def around(self, centre: np.ndarray, l2: float) -> GroupNorm:
         """The proximal step: the same norm with an l2 term around ``centre``."""
+        self._check_size(centre.size)
         return GroupNorm(self.groups, self.strength, l2=l2, centre=centre)
 
     def dual_radius(self) -> float:

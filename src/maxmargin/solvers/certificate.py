@@ -50,6 +50,12 @@ def dual_scale(regularizer: Any, v: np.ndarray) -> float:
     return regularizer.dual_scale(v) if getattr(regularizer, "pure", False) else 1.0
 
 
+def scaled_dual(regularizer: Any, linear: float, v: np.ndarray) -> float:
+    """The dual objective by these sums, scaled down until it is finite; what they were rounded by is not seen."""
+    scale = dual_scale(regularizer, v)
+    return float(scale * linear - regularizer.conjugate(scale * v))
+
+
 def dual_bound(regularizer: Regularizer, totals: Totals) -> LowerBound:
     """What feasible dual variables prove that come to these sums.
 

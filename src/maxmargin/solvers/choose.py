@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..constraints.description import description_of
 from ..constraints.duals_on_disk import zeros_on_disk
 from ..problem import Problem
 from ..protocols import Seed, Solver
@@ -18,7 +19,7 @@ from ..validation import check_object, one_of
 from .block_ascent import BlockAscent
 from .cutting_plane import CuttingPlane
 from .dual_coordinate import DualCoordinate
-from .interior_point import InteriorPoint, described
+from .interior_point import MOST_WEIGHTS, InteriorPoint
 from .oracle_ascent import OracleAscent
 from .proximal_point import ProximalAscent, ProximalPoint
 from .switching import Switching
@@ -74,23 +75,23 @@ def newton_seconds(problem: Problem) -> float:
 
     A cost model, fitted to measured runs, as is ``pass_seconds``: the same problem is always solved in the same way.
     """
-    what, d, n = described(problem), problem.n_weights, problem.constraints.n_examples
+    what, d, n = description_of(problem.constraints), problem.n_weights, problem.constraints.n_examples
     factor = _STEPS * d**3 / 20e9
     if what.scalar:
         matrix = d * d / 40e9 if what.dense else what.stored * what.stored / 2e9
         return (14 if what.loss.bounded else 6) * n * (0.28e-6 + matrix) * (1.0 if what.dense else 3.0) + factor
     # A product of the rows with themselves for every pair of classes, or for every constraint.
-    products = 0.5 * n * d * d if what.columns > 1 else n * what.slots * d * d
-    return _STEPS * (1e-3 + 0.5e-6 * n * what.slots + products / 10e9) + factor
+    products = 0.5 * n * d * d if what.columns > 1 else n * what.slots_per_example * d * d
+    return _STEPS * (1e-3 + 0.5e-6 * n * what.slots_per_example + products / 10e9) + factor
 
 
 def pass_seconds(problem: Problem) -> float:
     """What one pass of coordinate steps over all examples comes to."""
-    what, n = described(problem), problem.constraints.n_examples
+    what, n = description_of(problem.constraints), problem.constraints.n_examples
     visit = 90e-9 + 0.6e-9 * what.stored if what.dense else 45e-9 + 1.5e-9 * what.stored
     if what.columns > 1:  # classes are close to each other in memory, and most examples soon sleep
-        return 0.5 * n * visit * math.sqrt(what.slots)
-    return n * visit * (1.0 if what.scalar else max(what.slots - 1.0, 1.0))
+        return 0.5 * n * visit * math.sqrt(what.slots_per_example)
+    return n * visit * (1.0 if what.scalar else max(what.slots_per_example - 1.0, 1.0))
 
 
 def interior_point_pays(problem: Problem, tol: float) -> bool:
@@ -100,9 +101,10 @@ def interior_point_pays(problem: Problem, tol: float) -> bool:
     bound, which leave no variable at one, need three times as many, proximal steps some ten times. (Fitted to dense and
     sparse data, 9 to 300 features, C from 0.01 to 100.)
     """
-    what, d = described(problem), problem.n_weights
+    d = problem.n_weights
     if d > _MANY_WEIGHTS or not InteriorPoint().handles(problem):
         return False
+    what = description_of(problem.constraints)
     stiffness = what.budget * what.squared_norm * what.columns
     passes = 4 + (100 if what.loss.bounded else 300) * math.sqrt(stiffness / d) * math.log10(1.0 / min(tol, 0.1)) / 3
     return newton_seconds(problem) < passes * pass_seconds(problem) * (10 if problem.pure else 1)
@@ -116,7 +118,7 @@ def choose(problem: Problem, name: str | Solver = "auto", means: Means | None = 
     check_object("solver", name)
     if not isinstance(name, str) and hasattr(name, "start") and hasattr(name, "step"):
         return name
-    table = SOLVERS[problem.constraints.holder]
+    table = SOLVERS[problem.constraints.held_in]
     return table[one_of("solver", name, sorted(table), " or a Solver")](problem, replace(means or Means(), **given))
 
 
@@ -128,41 +130,39 @@ def check_strongly_convex(problem: Problem, who: str, instead: str = "Give") -> 
         )
 
 
-def check_interior_point(problem: Problem, handled: bool) -> None:
-    """Whether the interior point, which was asked for by name, can take the problem."""
-    if not handled:
+def able(solver: InteriorPoint, problem: Problem) -> InteriorPoint:
+    """The interior point that was asked for by name, if it can take the problem."""
+    if not solver.handles(problem):
         raise ValueError(
-            "solver='interior_point' takes problems of at most 5000 weights whose covariance, if they have a full one, "
-            f"is positive definite; this one has {described(problem).kind} constraints, {problem.n_weights} weights "
-            f"and {problem.regularizer!r}. Use solver='dual_coordinate' or 'auto'."
+            f"solver='interior_point' takes problems of at most {MOST_WEIGHTS} weights whose covariance, if they have "
+            f"a full one, is positive definite; this one has {description_of(problem.constraints).kind} constraints, "
+            f"{problem.n_weights} weights and {problem.regularizer!r}. Use solver='dual_coordinate' or 'auto'."
         )
+    return solver
 
 
-def _momentum(problem: Problem, memory: int | None) -> bool:
-    """Whether there is memory for momentum, which needs a second copy of the dual variables and is given up first.
+def _check_memory(memory: int | None, needed: int, need: str) -> None:
+    if memory is not None and memory < needed:
+        raise ValueError(f"memory={memory} bytes is too little: {need.format(needed)}.")
 
-    Below what plain steps need there is nothing left to give up.
-    """
-    if memory is None:
-        return True
-    duals = math.prod(problem.closed.dual_shape)
-    copies = 2 if problem.pure else 1  # the proximal point keeps the best ones
-    least = _BYTES_PER_DUAL * copies * duals + _BYTES_PER_ROW * len(problem.closed.rows)
-    if memory < least:
-        raise ValueError(f"memory={memory} bytes is too little: this problem needs at least {least} bytes.")
-    return memory >= least + _BYTES_PER_DUAL * duals
+
+_STEPS_NEED = "this problem needs at least {} bytes"
+_NEWTON_NEEDS = "solver='interior_point' needs {} bytes here"
 
 
 def _dual_coordinate(problem: Problem, means: Means) -> DualCoordinate | ProximalPoint:
-    momentum = _momentum(problem, means.memory)
+    duals = _BYTES_PER_DUAL * math.prod(problem.closed.dual_shape)
+    copies = 2 if problem.pure else 1  # the proximal point keeps the best ones
+    least = copies * duals + _BYTES_PER_ROW * len(problem.closed.rows)
+    _check_memory(means.memory, least, _STEPS_NEED)
+    momentum = means.memory is None or means.memory >= least + duals  # one more copy, which is given up first
     inner = DualCoordinate(random_state=means.seed, n_threads=means.threads, momentum=momentum)
     return ProximalPoint(inner, centre=means.centre) if problem.pure else inner
 
 
 def _interior_point(problem: Problem, means: Means) -> Solver:
-    _momentum(problem, means.memory)
-    solver = InteriorPoint(n_threads=means.threads)
-    check_interior_point(problem, solver.handles(problem))
+    solver = able(InteriorPoint(n_threads=means.threads), problem)
+    _check_memory(means.memory, _newton_bytes(problem), _NEWTON_NEEDS)
     return solver
 
 
@@ -180,33 +180,31 @@ def _auto(problem: Problem, means: Means) -> Solver:
 
 def _newton_bytes(problem: Problem) -> int:
     """What the interior point takes beyond data in memory, about."""
-    what, n, d = described(problem), problem.constraints.n_examples, problem.n_weights
+    what, n, d = description_of(problem.constraints), problem.constraints.n_examples, problem.n_weights
     matrices = _NEWTON_MATRICES * 8 * d**2
     if what.scalar:
         return _BYTES_PER_POINT * n + matrices
-    rows = what.slots * d if what.columns == 1 else what.stored * 2
-    return int(8 * n * (_ARRAYS * what.slots + 2 * rows)) + matrices
+    rows = what.slots_per_example * d if what.columns == 1 else what.stored * 2
+    return int(8 * n * (_ARRAYS * what.slots_per_example + 2 * rows)) + matrices
 
 
 def _block_ascent(problem: Problem, means: Means) -> BlockAscent:
-    check_strongly_convex(problem, "training in blocks")
+    check_strongly_convex(problem, "coordinate ascent in blocks")
     return blocks_within(problem, means.memory, seed=means.seed, threads=means.threads, scratch=means.scratch)
 
 
 def _interior_point_of_blocks(problem: Problem, means: Means) -> Solver:
-    check_strongly_convex(problem, "training in blocks")
-    solver = InteriorPoint(n_threads=means.threads)
-    check_interior_point(problem, solver.handles(problem))
-    needed, memory = _interior_bytes(problem, means), _allowed(means.memory)
-    if needed > memory:
-        raise ValueError(f"memory={memory} bytes is too little: solver='interior_point' needs {needed} bytes here.")
+    solver = able(InteriorPoint(n_threads=means.threads), problem)
+    _check_memory(_allowed(means.memory), _interior_bytes(problem, means), _NEWTON_NEEDS)
     return solver
 
 
 def _auto_for_blocks(problem: Problem, means: Means) -> Solver:
-    check_strongly_convex(problem, "training in blocks")
-    pays = not means.warm and interior_point_pays(problem, means.tol)
-    if pays and _interior_bytes(problem, means) <= _allowed(means.memory):
+    if problem.pure:  # there are no coordinate steps in blocks for it
+        wanted = InteriorPoint().handles(problem)
+    else:
+        wanted = not means.warm and interior_point_pays(problem, means.tol)
+    if wanted and _interior_bytes(problem, means) <= _allowed(means.memory):
         return InteriorPoint(n_threads=means.threads)
     return _block_ascent(problem, means)
 

@@ -133,16 +133,16 @@ class Barrier:
         return float(x @ z) + (0.0 if self.cones is None else float(t @ self.cones.lam + w[self.cones.at] @ U))
 
     def unit(self) -> np.ndarray:
-        """The right-hand side of one unit of the target."""
+        """The right-hand side of one unit of μ."""
         right = self._gathered(1.0 / self.point.x)
         if self.cones is not None:
             right[self.cones.at] += self.cones.right(np.ones(self.cones.n), np.zeros(self.cones.at.size))
         return right
 
-    def look(self, w: np.ndarray, directions: np.ndarray, target: float) -> tuple[np.ndarray, np.ndarray]:
+    def look(self, w: np.ndarray, directions: np.ndarray, mu: float) -> tuple[np.ndarray, np.ndarray]:
         """As ``InteriorRows.look``; without directions what the affine one has to correct."""
         x, z, _, U = self.point
-        moves, (aims, cone_aims) = self._answers(w, directions, target)
+        moves, (aims, cone_aims) = self._answers(w, directions, mu)
         right = self._gathered((aims + z * self._errors(w)) / x) - self.gradient(w)
         if self.cones is not None:
             right[self.cones.at] += self.cones.right(*cone_aims)
@@ -160,10 +160,10 @@ class Barrier:
             curvature += float(dw[here] @ dU)
         return right, np.array([rate, slope, curvature])
 
-    def advance(self, w: np.ndarray, directions: np.ndarray, target: float, length: float) -> None:
+    def advance(self, w: np.ndarray, directions: np.ndarray, mu: float, length: float) -> None:
         """Take a step of this length from w along the last direction."""
         if len(directions):
-            moves, _ = self._answers(w, directions, target)
+            moves, _ = self._answers(w, directions, mu)
             self.point = BarrierPoint(*(here + length * move for here, move in zip(self.point, moves[-1], strict=True)))
 
     def _errors(self, w: np.ndarray) -> np.ndarray:
@@ -171,7 +171,7 @@ class Barrier:
         return self.point.x - self.sign * (w[self.at] - self.bound)
 
     def _answers(
-        self, w: np.ndarray, directions: np.ndarray, target: float
+        self, w: np.ndarray, directions: np.ndarray, mu: float
     ) -> tuple[list[BarrierPoint], tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]]:
         """How the point moves along each of the directions, and the changes of products that the next one aims at."""
         x, z, t, U = self.point
@@ -180,7 +180,7 @@ class Barrier:
         if cones is not None:
             p0, p1 = cones.products()
             cone_aims = -p0, -p1
-        aim = target if len(directions) > 1 else 0.0
+        aim = mu if len(directions) > 1 else 0.0
         for depth, dw in enumerate(directions):
             dx = self.sign * dw[self.at] - errors
             dz = (aims - z * dx) / x
@@ -196,7 +196,7 @@ class Barrier:
                     cone_aims = aim - p0 - s0, -p1 - s1
             elif depth == 1:
                 product = (x + dx) * (z + dz)
-                aims = aims + np.maximum(np.clip(product, target / FAR, target * FAR) - product, -FAR * target)
+                aims = aims + np.maximum(np.clip(product, mu / FAR, mu * FAR) - product, -FAR * mu)
         return moves, (aims, cone_aims)
 
     def at_bounds(self, w: np.ndarray) -> np.ndarray:

@@ -27,16 +27,16 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import linalg
 
-from ..constraints.description import Description
+from ..constraints.description import description_of
 from ..problem import Problem
 from . import threads
-from .certificate import WORTH_A_CHECK, dual_scale, lower_bound
+from .certificate import WORTH_A_CHECK, lower_bound, scaled_dual
 from .interior_barrier import Barrier, BarrierPoint, Penalty
 from .interior_rows import InteriorRows
 from .interior_system import Coordinates, Factor
 from .state import Progress
 
-_MOST_WEIGHTS = 5000  # several matrices of this size squared are kept
+MOST_WEIGHTS = 5000  # several matrices of this size squared are kept
 _STEP = 0.995  # of the way to the nearest bound
 _CENTRING = 6  # power of the share of the gap that the affine step leaves: how much to aim for the centre
 _BLOCKED = 0.1  # a step as short as this got nowhere: the next one aims for the centre
@@ -69,7 +69,7 @@ class InteriorPoint:
 
     def handles(self, problem: Problem) -> bool:
         """Whether the constraints are of a known kind and the weights not too many."""
-        if problem.n_weights > _MOST_WEIGHTS or not described(problem).slots:
+        if problem.n_weights > MOST_WEIGHTS or not description_of(problem.constraints).slots_per_example:
             return False
         return problem.pure or _definite(problem.regularizer.shape(problem.n_weights).covariance)
 
@@ -114,15 +114,15 @@ class InteriorPoint:
         (v, k0, k1), (_, _, products, n_products, _) = state.vectors, state.sums
         rows, barrier, w, at = state.rows, state.barrier, state.w, state.coordinates
         products, n_products = products + barrier.products(w), n_products + barrier.n_products
-        mu = products / max(n_products, 1.0)
+        here = products / max(n_products, 1.0)
         directions = np.zeros((3, w.size))
 
         def solve(loss: np.ndarray, own: np.ndarray) -> np.ndarray:
             return at.weights(factor.solve(at.right(own, loss)))
 
-        def look(depth: int, target: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-            loss, sums = rows.look(w, directions[:depth], target)
-            own, more = barrier.look(w, directions[:depth], target)
+        def look(depth: int, mu: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            loss, sums = rows.look(w, directions[:depth], mu)
+            own, more = barrier.look(w, directions[:depth], mu)
             return v + loss, own, np.array([max(sums[0], more[0]), *(sums + more)[1:]])
 
         directions[0] = solve(v + k0, barrier.look(w, directions[:0], 0.0)[0])
@@ -131,20 +131,20 @@ class InteriorPoint:
         left = 1.0 + length * (slope + length * curvature) / products
         enough = 0.1 * state.goal * abs(state.upper) / max(n_products, 1.0)
         share = max(min(max(left, 0.0), 1.0) ** _CENTRING, _CAREFUL if state.length < _BLOCKED else 0.0)
-        target = min(max(share * mu, enough), mu)
-        directions[1] = directions[0] + solve(loss + target * k1, own + target * barrier.unit())
-        loss, own, (rate, _, _) = look(2, target)
+        mu = min(max(share * here, enough), here)
+        directions[1] = directions[0] + solve(loss + mu * k1, own + mu * barrier.unit())
+        loss, own, (rate, _, _) = look(2, mu)
         length, depth = min(1.0, _STEP / max(rate, 1e-300)), 2
         if length < _LONG_ENOUGH:
             directions[2] = directions[1] + solve(loss, own)
-            rate = look(3, target)[2][0]
+            rate = look(3, mu)[2][0]
             longer = min(1.0, _STEP / max(rate, 1e-300))
             if longer > length + 0.01:
                 length, depth = longer, 3
         if not np.isfinite(length * directions[depth - 1]).all():
             state.stuck = True
             return state
-        self._advance(problem, state, directions[:depth], target, length)
+        self._advance(problem, state, directions[:depth], mu, length)
         state.length = length
         if state.idle >= (_PATIENCE if state.estimate <= _NEAR else _PATIENCE_FAR):
             # Products of rows in float32 may be to blame: then the next steps are better, with products in float64.
@@ -169,7 +169,8 @@ class InteriorPoint:
         Raising μ until it is costs some more looks at the rows; steps from far off the path would be short, and many.
         """
         barrier, start = state.barrier, state.w
-        n_products = described(problem).slots * problem.constraints.n_examples + barrier.n_products
+        slots = description_of(problem.constraints).slots_per_example * problem.constraints.n_examples
+        n_products = slots + barrier.n_products
         mu = 2.0 * max(state.upper - max(state.lower, 0.0), 1e-3 * state.upper) / n_products
         for _ in range(_STARTS):
             state.w = start
@@ -221,7 +222,9 @@ class InteriorPoint:
         return InteriorState(
             rows=self._rows(problem),
             barrier=Barrier(penalty),
-            coordinates=Coordinates(described(problem).columns, penalty.fixed if penalty.fixed.any() else None),
+            coordinates=Coordinates(
+                description_of(problem.constraints).columns, penalty.fixed if penalty.fixed.any() else None
+            ),
             w=nothing,
             best=nothing,
             lower=lower_bound(problem),
@@ -241,14 +244,12 @@ class InteriorPoint:
         self._advance(problem, state, np.zeros((0, state.w.size)), 0.0, 0.0)
 
     def _advance(
-        self, problem: Problem, state: InteriorState, directions: np.ndarray, target: float, length: float
+        self, problem: Problem, state: InteriorState, directions: np.ndarray, mu: float, length: float
     ) -> None:
         """Take the step, and gather the normal equations at the new point."""
         keep, state.at_best = state.at_best, False  # whoever interrupts from here on is given what was kept
-        state.gram, state.vectors, state.sums = state.rows.advance(
-            state.w, directions, target, length, state.precise, keep
-        )
-        state.barrier.advance(state.w, directions, target, length)
+        state.gram, state.vectors, state.sums = state.rows.advance(state.w, directions, mu, length, state.precise, keep)
+        state.barrier.advance(state.w, directions, mu, length)
         if len(directions):
             state.w = state.w + length * directions[-1]
         state.met(problem)
@@ -259,14 +260,6 @@ def _definite(covariance: np.ndarray | None) -> bool:
     with contextlib.suppress(linalg.LinAlgError):
         return covariance is None or bool(linalg.cholesky(covariance).size)
     return False
-
-
-def described(problem: Problem) -> Description:
-    """What the constraints say of themselves; of others only their name is known."""
-    constraints: Any = problem.constraints
-    if hasattr(constraints, "describe"):
-        return constraints.describe()
-    return Description(type(constraints).__name__, constraints.n_examples)
 
 
 @dataclass(kw_only=True)
@@ -319,8 +312,7 @@ class InteriorState(Progress):
         loss, linear, products, _, active = self.sums
         regularizer, self.active = problem.regularizer, int(active)
         v = self.vectors[0]
-        scale = dual_scale(regularizer, v)  # what a parabola takes away even shrinks with its square
-        lower = float(scale * linear - regularizer.conjugate(scale * v))
+        lower = scaled_dual(regularizer, linear, v)  # what a parabola takes away even shrinks with the scale's square
         if lower >= self.lower:
             self.lower, self.at_best, self.warm = lower, True, None
         inside = self.barrier.penalty.inside(self.w)

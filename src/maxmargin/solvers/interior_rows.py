@@ -21,7 +21,7 @@ from ..kernels import normal_equations as kernels
 from ..kernels.normal_equations import Point
 from ..kernels.rows import RowArrays
 from . import threads
-from .interior_slots import SlotPoint
+from .interior_slots import SlotPoint, SlotValues
 
 T = TypeVar("T")
 Look = tuple[np.ndarray, np.ndarray]
@@ -67,22 +67,24 @@ class InteriorRows:
         self.n_examples = n = int(constraints.n_examples)
         self.n_weights = int(constraints.n_weights)
         self.description = what = constraints.describe() if description is None else description
-        if n and not what.slots:
+        if n and not what.slots_per_example:
             raise ValueError(
                 f"Newton steps know nothing of {what.kind} constraints. Use DualCoordinate, or BlockAscent where rows "
                 "come in blocks."
             )
-        self._compiled = what.scalar and what.n_examples * what.slots > COMPILED_FROM
+        self._point: Point | SlotValues
+        self._compiled = what.scalar and what.n_examples * what.slots_per_example > COMPILED_FROM
         in_blocks = hasattr(constraints, "blocks")
         self._slots = constraints.as_slots(what) if n and not self._compiled and not in_blocks else None
         if self._compiled:
             excess = np.zeros(n if what.loss.bounded else 0, np.float32)
-            self._point = Point(np.zeros(n), excess, np.zeros(n if what.two_sided else 0, np.float32))
-            self._alpha = self._point.beta
+            common = np.zeros(n if what.two_sided else 0, np.float32)
+            self._alpha = np.zeros(n)
+            self._point = Point(self._alpha, excess, common)
         else:
             shape = (n, 2 + what.two_sided if what.scalar else what.columns)
             shape = shape if self._slots is None else self._slots.shape
-            self._point = Point(np.zeros(shape), np.ones(shape), np.zeros(n))
+            self._point = SlotValues(np.zeros(shape), np.ones(shape), np.zeros(n))
             self._alpha = np.zeros(constraints.dual_shape)
         self._kept = np.zeros_like(self._alpha)
 
@@ -96,7 +98,7 @@ class InteriorRows:
         """The dual variables that were to be kept, zero if none were; not a copy."""
         return self._kept
 
-    def saved(self) -> Point:
+    def saved(self) -> Point | SlotValues:
         """The point, not a copy: all that ``load`` needs."""
         return self._point
 
@@ -121,13 +123,13 @@ class InteriorRows:
         for _ in self._each(lambda part: part.centre(w, mu)):
             pass
 
-    def look(self, w: np.ndarray, directions: np.ndarray, target: float) -> Look:
+    def look(self, w: np.ndarray, directions: np.ndarray, mu: float) -> Look:
         """What the next direction has to correct, and (rate, slope, curvature) along the last one."""
         w, directions = self._asked(w, directions)
-        return added_looks(self.n_weights, self._each(lambda part: part.look(w, directions, target)))
+        return added_looks(self.n_weights, self._each(lambda part: part.look(w, directions, mu)))
 
     def advance(
-        self, w: np.ndarray, directions: np.ndarray, target: float, length: float, precise: bool, keep: bool = False
+        self, w: np.ndarray, directions: np.ndarray, mu: float, length: float, precise: bool, keep: bool = False
     ) -> Advance:
         """Take a step of this length from w along the last direction, and gather the normal equations there.
 
@@ -140,7 +142,7 @@ class InteriorRows:
         if keep:
             self._kept[...] = self._alpha
         with threads.one_blas_thread():
-            answers = self._each(lambda part: part.advance(w, directions, target, length, precise))
+            answers = self._each(lambda part: part.advance(w, directions, mu, length, precise))
             gram, vectors, sums = added_advances(self.n_weights, answers)
         if self._compiled and self._sparse:
             gram = np.triu(gram) + np.triu(gram, 1).T
@@ -178,9 +180,9 @@ class InteriorRows:
         first = self.constraints.first
         for b, block in self.constraints.blocks():
             span = slice(first[b], first[b + 1])
-            yield self._part(block, Point(*(values[span] for values in self._point)), self._alpha[span])
+            yield self._part(block, type(self._point)(*(values[span] for values in self._point)), self._alpha[span])
 
-    def _part(self, c: Any, point: Point, alpha: np.ndarray) -> _Compiled | SlotPoint:
+    def _part(self, c: Any, point: Any, alpha: np.ndarray) -> _Compiled | SlotPoint:
         if not self._compiled:
             return SlotPoint(c.as_slots(self.description) if self._slots is None else self._slots, point, alpha)
         # Kernels would write past the arrays of a point that was made for other losses; blocks were only sampled.
@@ -215,12 +217,12 @@ class _Compiled:
     def centre(self, w: np.ndarray, mu: float) -> None:
         kernels.centre(self.rows, *self.terms, w, mu, self.start, self.stop, self.point)
 
-    def look(self, w: np.ndarray, directions: np.ndarray, target: float) -> Look:
+    def look(self, w: np.ndarray, directions: np.ndarray, mu: float) -> Look:
         vector, sums = np.zeros(w.size), np.zeros(3)
-        kernels.look(self.rows, *self.terms, w, directions, target, self.start, self.stop, self.point, vector, sums)
+        kernels.look(self.rows, *self.terms, w, directions, mu, self.start, self.stop, self.point, vector, sums)
         return vector, sums
 
-    def advance(self, w: np.ndarray, directions: np.ndarray, target: float, length: float, precise: bool) -> Advance:
+    def advance(self, w: np.ndarray, directions: np.ndarray, mu: float, length: float, precise: bool) -> Advance:
         """The step for these rows; of XᵀDX only the upper triangle where rows are sparse."""
         d = w.size
         gram, vectors, sums = np.zeros((d, d)), np.zeros((3, d)), np.zeros(5)
@@ -230,9 +232,7 @@ class _Compiled:
         product = np.empty((d, d), kind)
         for a in range(self.start, self.stop, _BLOCK):
             b = min(a + _BLOCK, self.stop)
-            kernels.advance(
-                self.rows, *self.terms, w, directions, target, length, a, b, self.point, weight, vectors, sums
-            )
+            kernels.advance(self.rows, *self.terms, w, directions, mu, length, a, b, self.point, weight, vectors, sums)
             if self.sparse:
                 kernels.add_outer(self.rows, weight, a, b, gram)
             else:

@@ -20,12 +20,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..constraints.slots import Slots
-from ..kernels.normal_equations import FAR, Point
+from ..constraints.slots import InteriorSlots
+from ..kernels.normal_equations import FAR
 
 _NEWTON_STEPS = 60  # on η of all examples at once: the slowest of them decides
 _NEAR = 1e-13  # of η, where they end
 _HELD = 1e-3  # of C: from there on a multiplier counts as off its bounds
+
+
+class SlotValues(NamedTuple):
+    """Multipliers and slacks of all slots, η of all examples."""
+
+    z: np.ndarray
+    x: np.ndarray
+    eta: np.ndarray
 
 
 class _Change(NamedTuple):
@@ -37,7 +45,7 @@ class _Change(NamedTuple):
 class SlotPoint:
     """The point of some examples: multipliers z, slacks x, and η. Slots that are not in use have z = 0 and x = 1."""
 
-    def __init__(self, slots: Slots, point: Point, alpha: np.ndarray) -> None:
+    def __init__(self, slots: InteriorSlots, point: SlotValues, alpha: np.ndarray) -> None:
         self.slots, self.alpha = slots, alpha
         self.z, self.x, self.eta = (values.reshape(-1) for values in point)
         self.live = slots.budget > 0.0
@@ -91,26 +99,26 @@ class SlotPoint:
         self._to_budget()
         self.share()
 
-    def look(self, w: np.ndarray, directions: np.ndarray, target: float) -> tuple[np.ndarray, np.ndarray]:
-        step = _Step(self, w, directions, target)
+    def look(self, w: np.ndarray, directions: np.ndarray, mu: float) -> tuple[np.ndarray, np.ndarray]:
+        step = _Step(self, w, directions, mu)
         vector = self.slots.combine((step.shift(step.aims) - step.moved)[None])[0]
         dx, dz, there = step.change.x, step.change.z, self.slots.there
         rate = np.maximum(-dx[there] / self.x[there], -dz[there] / self.z[there]).max(initial=0.0)
         return vector, np.array([rate, float(dx @ self.z + self.x @ dz), float(dx @ dz)])
 
     def advance(
-        self, w: np.ndarray, directions: np.ndarray, target: float, length: float, precise: bool
+        self, w: np.ndarray, directions: np.ndarray, mu: float, length: float, precise: bool
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         slots = self.slots
         if len(directions):
-            change = _Step(self, w, directions, target).change
+            change = _Step(self, w, directions, mu).change
             self.eta += length * change.eta
             self.x += length * change.x
             self.z += length * change.z
             self._to_budget()
             w = w + length * directions[-1]
             self.share()
-        step = _Step(self, w, directions[:0], target)
+        step = _Step(self, w, directions[:0], mu)
         unit = step.shift(slots.there.astype(np.float64), centring=True)
         vectors = slots.combine(np.stack([self.z, step.shift(step.aims), unit]))
         loss, dual = self._objectives(step.scores)
@@ -144,7 +152,7 @@ class _Step:
     ``aims`` are changes of products. After the affine direction it is Mehrotra's correction, after that Gondzio's.
     """
 
-    def __init__(self, at: SlotPoint, w: np.ndarray, directions: np.ndarray, target: float) -> None:
+    def __init__(self, at: SlotPoint, w: np.ndarray, directions: np.ndarray, mu: float) -> None:
         slots, z, x = at.slots, at.z, at.x
         self.at = at
         self.scores, *moves = slots.scores(np.vstack([w[None], directions]))
@@ -166,11 +174,11 @@ class _Step:
             self.change = self._answer(along)
             _, dx, dz = self.change
             if depth == 0:
-                self.aims = (target if len(moves) > 1 else 0.0) - x * z - dx * dz
+                self.aims = (mu if len(moves) > 1 else 0.0) - x * z - dx * dz
             elif depth == 1:
                 product = (x + dx) * (z + dz)
-                pull = np.clip(product, target / FAR, target * FAR) - product
-                self.aims = self.aims + np.maximum(pull, -FAR * target)
+                pull = np.clip(product, mu / FAR, mu * FAR) - product
+                self.aims = self.aims + np.maximum(pull, -FAR * mu)
             self.aims *= slots.there
             self.moved = self.D * (along - slots.spread(slots.sums(self.D * along) / self.T))
 

@@ -26,7 +26,7 @@ import numpy as np
 from ..constraints.searched import violations
 from ..problem import Planes, Problem, Rows
 from .ascent_state import AscentState
-from .certificate import dual_scale
+from .certificate import scaled_dual
 from .dual_coordinate import DualCoordinate, DualState
 from .oracle_ascent import OracleAscent
 from .state import Progress
@@ -255,9 +255,7 @@ def around(problem: Problem, centre: np.ndarray, l2: float) -> Problem:
 
 def scaled_bound(problem: Problem, inner: DualState) -> float:
     """The lower bound of the original problem: α scaled down until its dual is finite."""
-    v = inner.map.v
-    scale = dual_scale(problem.regularizer, v)
-    return scale * inner.linear - problem.regularizer.conjugate(scale * v)
+    return scaled_dual(problem.regularizer, inner.linear, inner.map.v)
 
 
 @dataclass(kw_only=True)

@@ -132,7 +132,7 @@ class WindowBound:
     """
 
     closed = False
-    holder = "images"
+    held_in = "images"
 
     def __init__(
         self, objective: DetectionObjective, latent: Sequence[np.ndarray], weights: np.ndarray | None = None

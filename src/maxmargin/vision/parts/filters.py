@@ -94,7 +94,7 @@ class FilterBound:
     """
 
     closed = False
-    holder = "images"
+    held_in = "images"
 
     def __init__(
         self,
