@@ -144,6 +144,9 @@ class InteriorPoint:
         if not np.isfinite(length * directions[depth - 1]).all():
             state.stuck = True
             return state
+        if not state.moved:
+            # Under a small C the start, zero, may be within the goal already; weights that say something are wanted.
+            state.moved, state.upper = True, np.inf
         self._advance(problem, state, directions[:depth], mu, length)
         state.length = length
         if state.idle >= (_PATIENCE if state.estimate <= _NEAR else _PATIENCE_FAR):
@@ -206,7 +209,7 @@ class InteriorPoint:
             return self.start(problem, saved["alpha"])
         state = self._begin(problem)
         state.w = state.best = np.array(saved["w"])
-        state.length = float(saved["length"])
+        state.length, state.moved = float(saved["length"]), True
         state.barrier.point = BarrierPoint(*(np.array(values) for values in saved["barrier"]))
         state.rows.load(saved["point"], saved.get("kept"))
         with threads.one_blas_thread(), np.errstate(all="ignore"):
@@ -291,6 +294,8 @@ class InteriorState(Progress):
     """Of the last step."""
     active: int = 0
     precise: bool = False
+    moved: bool = False
+    """Whether the weights are others than those of the start."""
     solved: bool = False
 
     @property
