@@ -96,9 +96,10 @@ class Scalar(Closed):
         rows = self.rows
         first, second = (rows.first[some], rows.second[some]) if rows.second.size else (some, np.full(some.size, -1))
         apart = second >= 0
-        alone, pairs = picked(rows, first[~apart]), picked(rows, first[apart]) - picked(rows, second[apart])
-        values = [x.data if sp.issparse(x) else x for x in (alone, pairs)]
-        squares = sum(float(np.square(x, dtype=np.float64).sum()) for x in values)
+        chosen = [picked(rows, first[~apart])]
+        if apart.any():
+            chosen.append(picked(rows, first[apart]) - picked(rows, second[apart]))
+        squares = sum(float(np.square(x.data if sp.issparse(x) else x, dtype=np.float64).sum()) for x in chosen)
         return (squares + np.count_nonzero(~apart) * rows.bias**2) / some.size
 
     def _bounded_linear(self, alpha: np.ndarray) -> tuple[float, float]:

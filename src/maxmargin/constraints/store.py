@@ -186,7 +186,7 @@ def picked(rows: Rows, chosen: np.ndarray) -> Any:
     """A few stored rows as a matrix of their own, dense or sparse as they are; no others are looked at."""
     if rows.dense:
         return matrix(rows)[chosen]
-    parts = [slice(a, b) for a, b in zip(rows.indptr[chosen], rows.indptr[chosen + 1], strict=True)]
-    indptr = np.cumsum([0, *(part.stop - part.start for part in parts)])
-    data, indices = (np.concatenate([values[:0], *(values[p] for p in parts)]) for values in (rows.data, rows.indices))
-    return sp.csr_matrix((data, indices, indptr), shape=(chosen.size, rows.width))
+    start = rows.indptr[chosen]
+    indptr = np.concatenate([[0], np.cumsum(rows.indptr[chosen + 1] - start)])
+    at = np.arange(indptr[-1]) + np.repeat(start - indptr[:-1], np.diff(indptr))
+    return sp.csr_matrix((rows.data[at], rows.indices[at], indptr), shape=(chosen.size, rows.width))
