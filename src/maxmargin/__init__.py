@@ -75,7 +75,8 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f".{name}", __name__)
     if name in _NAMES:
-        return getattr(import_module(f".{_NAMES[name]}", __name__), name)
+        globals()[name] = found = vars(import_module(f".{_NAMES[name]}", __name__))[name]
+        return found
     # Python's own traceback names the closest attribute, if it is told which module was asked.
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])
 

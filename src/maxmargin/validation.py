@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import math
 from collections.abc import Iterable
 from numbers import Integral
 from typing import Any
+
+import numpy as np
 
 
 def one_of(name: str, value: Any, known: Iterable[str], besides: str = "") -> Any:
@@ -38,6 +41,26 @@ def check_object(name: str, value: Any) -> Any:
     return value
 
 
+def check_unmasked(name: str, given: Any) -> None:
+    """Refuse arrays with masked values, also in a list: what stands behind a mask is not meant to be used.
+
+    A mask that hides nothing is no harm.
+
+    >>> check_unmasked("y", np.ma.array([1, 2], mask=[True, False]))
+    Traceback (most recent call last):
+    ValueError: y is a masked array with 1 masked values. Fill them in, y.filled(value), or drop those rows.
+    """
+    if type(given) is np.ndarray:  # most are, and single rows are asked for by the thousand
+        return
+    for part in given if isinstance(given, list | tuple) else (given,):
+        if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
+            what = f"{name} is" if part is given else f"{name} holds"
+            raise ValueError(
+                f"{what} a masked array with {np.ma.count_masked(part)} masked values. Fill them in, "
+                f"{name if part is given else 'each'}.filled(value), or drop those rows."
+            )
+
+
 def as_float(value: Any) -> float:
     """A number as double precision has it: infinite where it is larger than any.
 
@@ -57,6 +80,24 @@ def whole(name: str, value: Any, least: int = 1, most: int = 2**63 - 1) -> int:
     if int(value) > most:
         raise ValueError(f"{name} must be a whole number of at most {most}, got {shown(value)}.")
     return int(value)
+
+
+def numbers(name: str, value: Any) -> np.ndarray:
+    """A number or an array of numbers, as float64."""
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{name} must be a number or an array of numbers, got {shown(value)}.") from None
+
+
+def indices(name: str, value: Any) -> np.ndarray:
+    """A list of whole numbers as an array; it may be empty."""
+    index = None
+    with contextlib.suppress(ValueError):  # NumPy's word for lists of different lengths
+        index = np.asarray(value)
+    if index is None or (index.size and (index.dtype.kind not in "iu" or index.ndim != 1)):
+        raise ValueError(f"{name} must be a list of whole numbers, got {shown(value)}.")
+    return index
 
 
 def switch(name: str, value: Any) -> None:

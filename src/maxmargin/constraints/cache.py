@@ -10,9 +10,9 @@ from ..kernels import planes as kernels, rows as row_kernels
 from ..kernels.maps import WeightMap
 from ..kernels.simplex import project_examples
 from ..kernels.sums import dot as bounded_dot
+from ..kernels.vectors import dot
 from ..problem import Planes, Rivals, Rows, TotalLoss, Totals
 from ..protocols import OracleError
-from ..regularizers.vectors import dot
 from ..rounding import gamma
 from .answers import Spilled, joined_planes
 from .base import Closed

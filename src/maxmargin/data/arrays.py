@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
 from ..problem import Rows
+from ..validation import check_unmasked
 from .errors import DataError
 
 _EMPTY = np.empty(0, np.int32)
@@ -21,26 +22,6 @@ _UNSIGNED = {4: np.uint32, 8: np.uint64}  # by the bytes of an index
 _MEND = (
     "Build the matrix again from rows, columns and values: scipy.sparse.coo_matrix((values, (rows, columns)), shape)."
 )
-
-
-def check_unmasked(name: str, given: Any) -> None:
-    """Refuse arrays with masked values, also in a list: what stands behind a mask is not meant to be used.
-
-    A mask that hides nothing is no harm.
-
-    >>> check_unmasked("y", np.ma.array([1, 2], mask=[True, False]))
-    Traceback (most recent call last):
-    ValueError: y is a masked array with 1 masked values. Fill them in, y.filled(value), or drop those rows.
-    """
-    if type(given) is np.ndarray:  # most are, and single rows are asked for by the thousand
-        return
-    for part in given if isinstance(given, list | tuple) else (given,):
-        if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
-            what = f"{name} is" if part is given else f"{name} holds"
-            raise ValueError(
-                f"{what} a masked array with {np.ma.count_masked(part)} masked values. Fill them in, "
-                f"{name if part is given else 'each'}.filled(value), or drop those rows."
-            )
 
 
 def checked_sparse(X: Any, name: str = "X", *, entries: bool = True) -> Any:

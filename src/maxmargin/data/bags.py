@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .arrays import as_table, as_tables, check_finite, check_unmasked, stacked
+from ..validation import check_unmasked
+from .arrays import as_table, as_tables, check_finite, stacked
 
 _ONE = " A bag of one instance is a matrix of one row: x.reshape(1, -1)."
 

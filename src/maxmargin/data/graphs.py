@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels.graphs import visit
-from ..validation import shown
-from .arrays import check_unmasked
+from ..validation import check_unmasked, shown
 from .sequences import Sequences
 
 

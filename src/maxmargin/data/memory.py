@@ -13,7 +13,8 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
 from ..protocols import Chunk
-from .arrays import check_unmasked, checked_sparse, csr_view, usable_rows
+from ..validation import check_unmasked
+from .arrays import checked_sparse, csr_view, usable_rows
 from .errors import DataError
 from .mapped import MappedFile, drop_pages, is_mapped, map_npy, packed, unpacked
 from .runs import Chunked, GroupsInTurn, group_starts

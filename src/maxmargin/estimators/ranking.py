@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints.base import Closed
-from ..data.arrays import check_unmasked
 from ..data.errors import DataError
 from ..kernels import pairs
 from ..models import ranking
@@ -19,7 +18,7 @@ from ..models.ranking import by_group
 from ..persistence import storable
 from ..problem import Certificate, Rows
 from ..protocols import Chunk, Loss, Seekable, Source
-from ..validation import shown
+from ..validation import check_unmasked, shown
 from . import inputs, training
 from .certified import Folder, Run, Workers
 from .fit_callbacks import Callback

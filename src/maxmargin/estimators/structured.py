@@ -13,12 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 from ..constraints import Searched
 from ..constraints.oracle import count, oracle_for
 from ..constraints.sourced import Layout, Prepare, Sizes, SourcedOracle, survey
-from ..data.arrays import check_unmasked, checked_sparse
+from ..data.arrays import checked_sparse
 from ..persistence import storable
 from ..problem import Certificate, Planes, Problem
 from ..protocols import Model, OracleError, Source
 from ..solvers import best_start
-from ..validation import shown
+from ..validation import check_unmasked, shown
 from . import inputs, training
 from .certified import Folder, Run, Shares, Workers
 from .fit_callbacks import Callback

@@ -1,6 +1,20 @@
-"""Vector operations that NumPy could only do with temporary arrays, or not at all."""
+"""Vector operations that NumPy could only do with temporary arrays, on other threads, or not at all."""
+
+import numpy as np
 
 from . import compiled
+
+
+def dot(a, b):
+    """a·b on the calling thread.
+
+    BLAS hands long vectors to its thread pool and waits; inside a solver that calls it once per pass, on a
+    machine with other work to do, the waiting took most of the time of a fit.
+
+    >>> dot(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
+    11.0
+    """
+    return float(np.einsum("i,i->", a, b))
 
 
 @compiled

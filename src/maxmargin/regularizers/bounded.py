@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from ..kernels.vectors import dot
 from ..protocols import Regularizer
-from ..validation import check_object, shown
+from ..validation import check_object, indices, numbers, shown
 from .l2 import L2
 from .shape import Shape
-from .vectors import dot, indices, numbers
 
 
 class Bounded:

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..kernels.vectors import dot
 from ..protocols import Regularizer
 from .shape import Shape
-from .vectors import dot
 
 
 class Divided:

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
+from ..kernels.vectors import dot
 from ..rounding import gamma
+from ..validation import numbers
 from .rounding import smooth_conjugate_error
 from .shape import Shape
-from .vectors import dot, numbers
 
 
 class GaussianPrior:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..kernels.maps.grouped import shrinkage
-from ..validation import shown
+from ..kernels.vectors import dot
+from ..validation import numbers, shown
 from .rounding import smooth_conjugate_error
 from .shape import Shape
-from .vectors import dot, numbers
 
 
 class GroupNorm:

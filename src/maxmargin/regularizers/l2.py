@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..kernels.vectors import dot
 from .shape import Shape
-from .vectors import dot
 
 
 class L2:

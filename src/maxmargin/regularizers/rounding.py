@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..kernels.vectors import dot
 from ..rounding import gamma
-from .vectors import dot
 
 _FORMULA = 16  # operations besides those of the sums
 

@@ -21,8 +21,8 @@ from ..constraints.cache import Cache
 from ..constraints.searched import uncertainty, violations
 from ..data.arrays import as_rows
 from ..kernels import rows as row_kernels
+from ..kernels.vectors import dot
 from ..problem import Planes, Problem, Rivals, TotalLoss, Totals
-from ..regularizers.vectors import dot
 from .ascent_state import AscentState
 from .dual_coordinate import DualCoordinate
 from .searchers import search

@@ -165,7 +165,7 @@ class DualCoordinate:
     def _sweep(self, problem: Problem, state: DualState) -> None:
         """Coordinate steps over the active examples, on as many threads as pay."""
         block = self.block or (8 if problem.closed.rows.indices.size else 1)
-        n_rounds = parallel.rounds(problem, state, self.n_threads)
+        n_rounds = parallel.rounds(problem, state, self.n_threads) if self.n_threads > 1 else 0
         if n_rounds:
             parallel.sweep(problem, state.shape, state, block, self.n_threads, n_rounds)
             return

@@ -28,7 +28,7 @@ _MOST_ROUNDS = 16
 def rounds(problem: Problem, state: DualState, threads: int) -> int:
     """Into how many rounds to cut the sweep; 0 if threads would cost more than they save."""
     constraints = problem.closed
-    if threads == 1 or not constraints.by_example:
+    if not constraints.by_example:
         return 0
     per_example = constraints.rows.n_stored / constraints.n_examples * problem.n_weights / constraints.rows.n_weights
     work = per_example * state.active

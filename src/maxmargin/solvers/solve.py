@@ -148,7 +148,8 @@ def solve(
         raise
     finally:
         state.beat = None  # it knows the state: the two would keep each other, and a cache, alive
-        dismiss(getattr(problem.constraints, "oracle", None))
+        if not problem.constraints.closed:
+            dismiss(getattr(problem.constraints, "oracle", None))
     save(last=True, settled=not stepping)
     if interrupted:
         # One more look at the weights of the moment, for those who can wait; a second Ctrl-C does without.

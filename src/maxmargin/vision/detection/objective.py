@@ -23,9 +23,9 @@ from ...constraints.sums import DualSums
 from ...data.arrays import as_rows
 from ...kernels.shared import project
 from ...kernels.sums import within
+from ...kernels.vectors import dot
 from ...problem import Planes, Problem, TotalLoss, Totals
 from ...protocols import Regularizer
-from ...regularizers.vectors import dot
 from ...rounding import bounded_sum, gamma
 from ...solvers.threads import one_blas_thread, pool
 from ..features.cell_pyramid import Level

@@ -18,9 +18,9 @@ from ...data.arrays import as_rows
 from ...kernels.rows import combine
 from ...kernels.shared import project
 from ...kernels.sums import within
+from ...kernels.vectors import dot
 from ...problem import Rivals, RowErrors, TotalLoss, Totals
 from ...regularizers import GaussianPrior
-from ...regularizers.vectors import dot
 from ...rounding import gamma
 from ...solvers.threads import in_parts
 from ..kernels import part_places as kernels
