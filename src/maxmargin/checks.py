@@ -19,6 +19,7 @@ from .constraints.base import Closed
 from .constraints.oracle import (
     NOTHING,
     PlainOracle,
+    brings_objective,
     check_methods,
     count,
     in_their_words,
@@ -36,7 +37,7 @@ from .protocols import Chunk, LatentModel, Loss, Model, OracleError, Regularizer
 from .regularizers import L2
 from .solvers import certify, solve
 from .solvers.certificate import lower_bound
-from .validation import check_object, shown, whole
+from .validation import check_object, lacking, shown, whole
 
 
 def check_regularizer(regularizer: Regularizer, n_weights: int, *, random_state: Seed = 0) -> None:
@@ -116,7 +117,7 @@ def check_source(source: Source) -> None:
     >>> check_source(open(np.eye(5), labels=np.arange(5), chunk_rows=2))
     """
     check_object("source", source)
-    missing = [name for name in ("n_features", "__len__", "chunks") if not hasattr(source, name)]
+    missing = lacking(source, "n_features", "__len__", "chunks")
     assert not missing, f"The source lacks {', '.join(missing)}: see maxmargin.protocols.Source."
     known, n = [], 0
     for i, chunk in enumerate(source.chunks()):
@@ -144,7 +145,7 @@ def _check_chunk(source: Source, i: int, chunk: Chunk, n: int) -> None:
     assert np.array_equal(chunk.ids, np.arange(n, n + len(chunk))), (
         f"ids of chunk {i} must be the positions {n} … {n + len(chunk) - 1} of its examples in the source."
     )
-    rows = chunk.x.shape[0] if hasattr(chunk.x, "shape") else len(chunk.x)
+    rows = count(chunk.x)
     assert rows == len(chunk), f"Chunk {i} has {len(chunk)} ids and {rows} inputs."
     assert chunk.y is None or len(chunk.y) == rows, f"Chunk {i} has {rows} inputs and {len(chunk.y)} labels."
     if source.n_features is not None:
@@ -230,11 +231,11 @@ def check_model(model: Model | LatentModel, X: Any, Y: Any, *, random_state: See
         f"There must be as many answers as inputs, and some: got {n_examples} and {n_answers}."
     )
     try:
-        if not hasattr(model, "latent_objective"):
+        if not brings_objective(model):
             check_methods(model)
         whole: Any = sized(model, X, Y)
         rng = np.random.default_rng(random_state)
-        if hasattr(whole, "latent_objective"):
+        if brings_objective(whole):
             _check_bounds(whole, X, Y, rng)
         elif hasattr(whole, "complete"):
             _check_latent_model(whole, X, Y, rng)

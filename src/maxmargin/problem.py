@@ -193,6 +193,11 @@ class Totals(NamedTuple):
     v_error: np.ndarray
 
 
+def is_pure(regularizer: Regularizer) -> bool:
+    """Whether it is not strongly convex, so that dual variables alone do not tell the weights."""
+    return getattr(regularizer, "pure", False)
+
+
 @dataclass(frozen=True)
 class Problem:
     """minimise  Ω(w) + Σ_i C_i·(loss of example i at w)."""
@@ -206,8 +211,8 @@ class Problem:
 
     @property
     def pure(self) -> bool:
-        """Whether the regularizer is not strongly convex, so that dual variables alone do not tell the weights."""
-        return getattr(self.regularizer, "pure", False)
+        """Whether the regularizer is not strongly convex."""
+        return is_pure(self.regularizer)
 
     @property
     def closed(self) -> Closed:
@@ -249,8 +254,8 @@ class Certificate:
     exact: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("lower", "upper"):  # zero has no sign: "-0 <= optimum" would be a riddle
-            object.__setattr__(self, name, getattr(self, name) + 0.0)
+        object.__setattr__(self, "lower", self.lower + 0.0)  # zero has no sign: "-0 <= optimum" would be a riddle
+        object.__setattr__(self, "upper", self.upper + 0.0)
 
     @property
     def gap(self) -> float:

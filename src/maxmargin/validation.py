@@ -34,6 +34,15 @@ def meant(value: Any, known: Iterable[str]) -> str:
     return f" Perhaps you meant {plain[close[0]]!r}." if close else ""
 
 
+def lacking(value: object, *names: str) -> list[str]:
+    """Which of these methods and attributes it does not have: what a message says of an object that cannot serve.
+
+    >>> lacking([], "append", "conjugate")
+    ['conjugate']
+    """
+    return [name for name in names if not hasattr(value, name)]
+
+
 def check_object(name: str, value: Any) -> Any:
     """The value, unless it is a class where an object of it is needed: the parentheses were forgotten."""
     if isinstance(value, type):

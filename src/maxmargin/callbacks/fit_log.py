@@ -7,7 +7,6 @@ import threading
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import fields
 from importlib import import_module
 from numbers import Real
 from typing import Any
@@ -68,7 +67,7 @@ class FitLog(ABC):
 
 def numbers_of(record: Any) -> dict[str, float]:
     """The finite numbers of a record by name, and the relative gap where both bounds are known."""
-    found = {f.name: getattr(record, f.name) for f in fields(record) if f.name != "number"}
+    found = {name: value for name, value in vars(record).items() if name != "number"}
     numbers = {
         name: float(value)
         for name, value in found.items()
@@ -84,8 +83,9 @@ def conclusion(estimator: Any) -> dict[str, float]:
     certificate = getattr(estimator, "certificate_", None)
     if certificate is None:
         return {}
-    named = {name: float(getattr(certificate, name)) for name in ("lower", "upper", "relative_gap")}
-    return {f"certificate_{name}": value for name, value in named.items() if math.isfinite(value)}
+    lower, upper, gap = certificate.lower, certificate.upper, certificate.relative_gap
+    named = {"certificate_lower": lower, "certificate_upper": upper, "certificate_relative_gap": gap}
+    return {name: float(value) for name, value in named.items() if math.isfinite(value)}
 
 
 def needed(module: str, extra: str, purpose: str) -> Any:

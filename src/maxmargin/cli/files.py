@@ -107,6 +107,7 @@ def open_source(paths: list[str], args: argparse.Namespace, *, like: Any = None,
     """The source that the arguments name, read in the same way as what the model ``like`` was trained on."""
     from .. import data
     from ..data.opening import takes
+    from ..data.runs import keep_within, origin_of
     from ..data.sizes import as_bytes
 
     options = reading(args) | more
@@ -115,9 +116,9 @@ def open_source(paths: list[str], args: argparse.Namespace, *, like: Any = None,
         options["zero_based"] = origin["zero_based"]
     source = data.open(where(paths), **options)
     memory = vars(args).get("memory")
-    if memory is not None and hasattr(source, "keep_within"):
-        source.keep_within(as_bytes(memory, "memory"))
-    check_columns(origin, getattr(source, "origin", {}))
+    if memory is not None:
+        keep_within(source, as_bytes(memory, "memory"))
+    check_columns(origin, origin_of(source))
     return source
 
 

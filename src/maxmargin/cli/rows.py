@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..data.errors import DataError
+from ..data.runs import left_out
 from ..estimators.inputs import check_memory
 from ..protocols import Source
 from ..report import numbers
 from ..report.content import Data
-from ..report.tallies import Classes, Survey, Tally, chosen, left_out, measure, scored, tally_for
+from ..report.tallies import Classes, Survey, Tally, chosen, measure, scored, tally_for
 from .files import answers_to, on_one_line, open_source
 from .kind import Kind
 from .talk import say_left_out, warn

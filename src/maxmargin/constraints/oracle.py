@@ -15,7 +15,7 @@ from ..data.arrays import as_rows
 from ..problem import Rivals, Rows
 from ..protocols import Model, Oracle, OracleError
 from ..rounding import gamma
-from ..validation import check_object, shown
+from ..validation import check_object, lacking, shown
 
 _DENSE = 0.5  # above this share of non-zeros, indices cost more than the zeros they save
 
@@ -28,7 +28,7 @@ def count(examples: Any) -> int:
 def check_methods(model: Any) -> None:
     """Whether this is a model at all."""
     check_object("model", model)
-    missing = [m for m in ("features", "loss", "predict", "most_violated") if not hasattr(model, m)]
+    missing = lacking(model, "features", "loss", "predict", "most_violated")
     if missing:
         raise ValueError(
             f"model must have the methods of maxmargin.protocols.Model; {shown(model)} lacks {', '.join(missing)}. "
@@ -36,9 +36,19 @@ def check_methods(model: Any) -> None:
         )
 
 
+def brings_objective(model: object) -> bool:
+    """Whether a latent model makes its own objective (``latent_objective``), and says itself what is searched for."""
+    return hasattr(model, "latent_objective")
+
+
+def is_exact(part: object) -> bool:
+    """Whether a model, or an oracle, finds the true maximum: so it does unless it says otherwise."""
+    return bool(getattr(part, "exact", True))
+
+
 def sized(model: Any, X: Any, Y: Any) -> Model:
     """The model with its sizes, if it has the methods and the weights that a model must have."""
-    if not hasattr(model, "latent_objective"):  # which says itself what is searched for
+    if not brings_objective(model):
         check_methods(model)
     model = model.sized(X, Y) if hasattr(model, "sized") else model
     n_weights = getattr(model, "n_weights", None)
@@ -89,7 +99,7 @@ class PlainOracle:
         self.X, self.Y = X, Y
         self.n_examples = count(X)
         self.n_weights = int(model.n_weights)
-        self.exact = bool(getattr(model, "exact", True))
+        self.exact = is_exact(model)
         self.slack_rescaling = getattr(model, "rescaling", "margin") == "slack"
         self._check_truth()
 

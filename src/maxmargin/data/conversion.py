@@ -27,7 +27,7 @@ from .arrays import checked_sparse, usable_rows
 from .errors import DataError
 from .opening import open_source, precision as precision_of, takes
 from .partitioning import Buckets, RowBuffer
-from .runs import GroupsInTurn, group_starts
+from .runs import GroupsInTurn, group_starts, keep_within, left_out, origin_of
 from .shard_format import CONTENTS, Columns, Contents, Shard, ShardWriter, write_contents
 from .shards import Shards
 from .sizes import as_bytes
@@ -99,13 +99,11 @@ def convert(
     if takes(what, "dtype", options):
         options["dtype"] = precision  # text is read in it: a detour through less would cost digits
     source = open_source(what, whole_groups=False, **options)
-    if hasattr(source, "keep_within"):
-        source.keep_within(limit)
+    keep_within(source, limit)
     with _whole_folder(target) as part:
         _Conversion(part, precision, shuffle, seed, limit, shard, batch).run(source, progress)
     shards = Shards([target])
-    shards.skipped = list(getattr(source, "skipped", []))
-    shards.n_skipped = getattr(source, "n_skipped", len(shards.skipped))
+    shards.n_skipped, shards.skipped = left_out(source)
     return shards
 
 
@@ -143,7 +141,7 @@ class _Conversion:
                 self._buckets.deal(self._hand)
                 self._merge(self._buckets)
             self._write(last=True)
-            origin = getattr(source, "origin", {})
+            origin = origin_of(source)
             write_contents(self._folder, Contents(self._shards, self._hand.columns, self._width, origin))
         finally:
             if self._writer is not None:

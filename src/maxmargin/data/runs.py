@@ -43,6 +43,23 @@ class Chunked:
         return self.chunk(i)
 
 
+def origin_of(source: Source) -> dict[str, Any]:
+    """How the data was read, as far as the source says so."""
+    return getattr(source, "origin", {})
+
+
+def keep_within(source: Source, memory: int) -> None:
+    """Of sources that read ahead: no more than so many bytes, from now on."""
+    if hasattr(source, "keep_within"):
+        source.keep_within(memory)
+
+
+def left_out(source: Source) -> tuple[int, list[str]]:
+    """How many rows the last pass over a source could not use, and what it says of them (of the first, if many)."""
+    said = [str(entry) for entry in getattr(source, "skipped", None) or ()]
+    return int(getattr(source, "n_skipped", len(said))), said
+
+
 class Selection:
     """Chunks ``begin`` … ``end`` − 1 of a source: itself a ``Seekable`` source, whose examples count from 0.
 
@@ -65,7 +82,7 @@ class Selection:
         self._source, self._begin = source, begin
         self.first, self.offsets = int(cuts[0]), cuts - cuts[0]
         self._moved_by = -self.first  # from positions in ``_source`` to our own
-        self.n_features, self.origin = source.n_features, getattr(source, "origin", {})
+        self.n_features, self.origin = source.n_features, origin_of(source)
         self.fingerprint = f"{fingerprint or source.fingerprint}-{begin}-{end}"
 
     def __getstate__(self) -> dict[str, Any]:

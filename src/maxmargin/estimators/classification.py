@@ -16,6 +16,7 @@ from ..constraints.classes import CLASS_MAPS
 from ..models import binary, multiclass
 from ..models.labelling import check_loss
 from ..persistence import storable
+from ..problem import is_pure
 from ..protocols import Chunk, Loss, Seekable
 from . import inputs, training
 from .holders import Whole, is_whole, of_arrays
@@ -197,8 +198,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         """Rows of classes can be written out, for other regularizers than kernels for classes know, in memory only."""
         regularizer = self._regularizer(facts.n_features, facts.n_columns)
         n_weights = (facts.n_features + (self._bias() != 0.0)) * facts.n_columns
-        pure = getattr(regularizer, "pure", False)
-        if facts.n_columns > 1 and (pure or regularizer.shape(n_weights).kind not in CLASS_MAPS):
+        if facts.n_columns > 1 and (is_pure(regularizer) or regularizer.shape(n_weights).kind not in CLASS_MAPS):
             raise ValueError(
                 f"{self.regularizer!r} and Crammer–Singer do not go together in {where}. Use multi_class='ovr'."
             )

@@ -23,6 +23,7 @@ from ..constraints.sourced import chosen
 from ..data.errors import DataError
 from ..data.examples import PairList
 from ..data.memory import Arrays
+from ..data.runs import keep_within
 from ..problem import Problem, Solution
 from ..protocols import Chunk, Seekable, Solver, Source, is_seekable
 from ..solvers import solve
@@ -191,8 +192,8 @@ def readable(
         return
     from .. import data
 
-    if memory is not None and hasattr(source, "keep_within"):
-        source.keep_within(memory)  # before any of it is read
+    if memory is not None:
+        keep_within(source, memory)  # before any of it is read
     options: dict[str, Any] = {"shuffle": False, "memory": memory if memory is not None else "512MB"}
     options["dtype"] = _precision(source)
     if memory is not None:

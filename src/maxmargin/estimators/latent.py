@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..constraints.oracle import check_methods, count, sized
+from ..constraints.oracle import brings_objective, check_methods, count, sized
 from ..latent import value
 from ..persistence import storable
 from ..problem import BoundRecord, Certificate
@@ -248,7 +248,7 @@ def _check_latent(model: Any) -> None:
     """Whether this is a latent model at all."""
     if model is None:
         raise ValueError("LatentStructuralSVM needs a model, for instance maxmargin.models.Bags().")
-    if hasattr(model, "latent_objective"):
+    if brings_objective(model):
         return
     check_methods(model)
     if not hasattr(model, "complete"):

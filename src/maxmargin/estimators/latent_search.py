@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..constraints.oracle import count
+from ..constraints.oracle import brings_objective, count
 from ..constraints.sourced import chosen
 from ..data.bags import Bags
 from ..distributed.evaluations import remote_objective
@@ -271,7 +271,7 @@ def _described(record: BoundRecord) -> str:
 
 def objective_of(model: Any, regularizer: Regularizer, X: Any, Y: Any, budget: np.ndarray) -> LatentObjective:
     """The objective of a latent model on some examples."""
-    if hasattr(model, "latent_objective"):
+    if brings_objective(model):
         return model.latent_objective(X, Y, budget, regularizer)
     return StructuralObjective(latent_oracle_for(model, X, Y), budget, regularizer)
 

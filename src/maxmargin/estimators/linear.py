@@ -18,6 +18,7 @@ from ..constraints import Blocked
 from ..constraints.base import Closed
 from ..data.arrays import canonical
 from ..data.errors import DataError
+from ..data.runs import origin_of
 from ..problem import Certificate, Problem, Rows
 from ..protocols import Chunk, Loss, Regularizer, Seekable, Source
 from ..regularizers import L2, Blocks
@@ -174,7 +175,7 @@ class LinearEstimator(Task[RowFacts, Seekable]):
                 f"required by {type(self).__name__}."
             )
         self.n_features_in_ = int(source.n_features)
-        self.origin_ = dict(getattr(given, "origin", {}))
+        self.origin_ = dict(origin_of(given))
         self.__dict__.pop("feature_names_in_", None)
 
     def _problems(self, source: Seekable, facts: RowFacts, which: Sequence[int] | None = None) -> list[Problem]:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, dataclass_transform
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..validation import check_object, meant, shown, switch, whole
+from ..validation import check_object, lacking, meant, shown, switch, whole
 from . import inputs
 
 T = TypeVar("T")
@@ -80,7 +80,7 @@ def _folder(name: str, value: object) -> None:
 def regularizer(name: str, value: object) -> None:
     """An object with the methods of a regularizer, or None."""
     check_object(name, value)
-    missing = [m for m in ("value", "conjugate", "weights", "shape") if not hasattr(value, m)]
+    missing = lacking(value, "value", "conjugate", "weights", "shape")
     if value is not None and missing:
         raise ValueError(
             f"{name} must have the methods of maxmargin.protocols.Regularizer; {shown(value)} lacks "

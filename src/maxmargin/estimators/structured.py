@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import Searched
-from ..constraints.oracle import count, oracle_for
+from ..constraints.oracle import brings_objective, count, oracle_for
 from ..constraints.sourced import Layout, Prepare, Sizes, SourcedOracle, survey
 from ..data.arrays import checked_sparse
 from ..persistence import storable
@@ -192,7 +192,7 @@ def look_at(source: Source, look: Callable[[Any, Any], object], check: Prepare) 
 
 
 def is_latent(model: Any) -> bool:
-    return hasattr(model, "complete") or hasattr(model, "latent_objective")
+    return hasattr(model, "complete") or brings_objective(model)
 
 
 def _check_not_latent(model: Any) -> None:

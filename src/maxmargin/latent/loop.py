@@ -61,7 +61,7 @@ class Settings:
                 "and objective that each new bound must close; 1 is CCCP."
             )
         for name in ("tol", "bound_tol"):
-            value = getattr(self, name)
+            value = vars(self)[name]
             if not (_is_number(value) and value > 0.0):
                 raise ValueError(f"{name} must be a number above 0, got {shown(value)}.")
         whole("max_bounds", self.max_bounds)

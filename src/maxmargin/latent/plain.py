@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..constraints.oracle import PlainOracle, as_vector, count, failing
+from ..constraints.oracle import PlainOracle, as_vector, count, failing, is_exact
 from ..protocols import LatentModel, LatentOracle, OracleError
 from ..validation import shown
 
@@ -23,7 +23,7 @@ class Completed:
     def __init__(self, model: LatentModel) -> None:
         self.model = model
         self.n_weights = int(model.n_weights)
-        self.exact = bool(getattr(model, "exact", True))
+        self.exact = is_exact(model)
         self.called = getattr(model, "called", {})
 
     def features(self, x: Any, answer: Any) -> Any:
@@ -54,7 +54,7 @@ class PlainLatentOracle:
         self.X, self.Y = X, Y
         self.n_examples = count(X)
         self.n_weights = int(model.n_weights)
-        self.exact = bool(getattr(model, "exact", True))
+        self.exact = is_exact(model)
         self._can_list = hasattr(model, "latent_scores")
 
     def bound(self, latent: Any) -> PlainOracle:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..constraints import Searched
+from ..constraints.oracle import is_exact
 from ..problem import Planes, Problem
 from ..protocols import LatentOracle, OracleError, Regularizer
 from ..validation import shown
@@ -71,7 +72,7 @@ class StructuralEvaluation:
         self._oracle, self._budget, self._w = objective.oracle, objective.budget, w
         self.best, self._top = self._oracle.complete(w)
         exact_at = getattr(self._oracle, "exact_at", None)
-        self._exact = bool(getattr(self._oracle, "exact", True)) if exact_at is None else exact_at(w)
+        self._exact = is_exact(self._oracle) if exact_at is None else exact_at(w)
 
     def _weighted(self, regret: np.ndarray, ids: np.ndarray) -> np.ndarray:
         """Regrets times C_i, cleared of rounding.

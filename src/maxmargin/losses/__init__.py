@@ -11,7 +11,7 @@ import numpy as np
 
 from ..kernels.losses import LossShape, cost
 from ..protocols import Loss
-from ..validation import as_float, check_object, one_of, shown
+from ..validation import as_float, check_object, lacking, one_of, shown
 from .hinges import EpsilonInsensitive, Hinge, SmoothedHinge, SquaredEpsilonInsensitive, SquaredHinge
 
 __all__ = ["EpsilonInsensitive", "Hinge", "LossShape", "SmoothedHinge", "SquaredEpsilonInsensitive", "SquaredHinge"]
@@ -35,7 +35,7 @@ def named(loss: Any, known: dict[str, type], **settings: float) -> Loss:
     check_object("loss", loss)
     if isinstance(loss, str) or loss is None:
         return known[one_of("loss", loss, known, " or a loss of maxmargin.losses")](**settings)
-    missing = [method for method in ("value", "conjugate", "shape") if not hasattr(loss, method)]
+    missing = lacking(loss, "value", "conjugate", "shape")
     if missing:
         raise ValueError(
             f"loss must be one of {list(known)} or have the methods of maxmargin.protocols.Loss; {shown(loss)} lacks "

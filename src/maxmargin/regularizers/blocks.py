@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..problem import is_pure
 from ..protocols import Regularizer
 from ..rounding import gamma
 from ..validation import check_object, shown
@@ -41,17 +42,17 @@ class Blocks:
 
     @property
     def pure(self) -> bool:
-        return any(getattr(r, "pure", False) for _, r in self.parts)
+        return any(is_pure(r) for _, r in self.parts)
 
     def around(self, centre: np.ndarray, l2: float) -> Blocks:
         """A proximal step for the parts that need one; the others are strongly convex as they are."""
         return Blocks(
-            [(i, r.around(centre[i], l2) if getattr(r, "pure", False) else r) for i, r in self.parts]  # type: ignore[attr-defined]
+            [(i, r.around(centre[i], l2) if is_pure(r) else r) for i, r in self.parts]  # type: ignore[attr-defined]
         )
 
     def dual_radius(self) -> float:
         """The largest ‖v‖ for which Ω*(v) is finite, over the parts that need proximal steps."""
-        pure = [r.dual_radius() for _, r in self.parts if getattr(r, "pure", False)]  # type: ignore[attr-defined]
+        pure = [r.dual_radius() for _, r in self.parts if is_pure(r)]  # type: ignore[attr-defined]
         return float(np.sqrt(np.square(pure).sum()))
 
     def value(self, w: np.ndarray) -> float:
@@ -81,7 +82,7 @@ class Blocks:
         return join([(i, r.shape(i.size)) for i, r in self.parts], n_weights)
 
     def dual_scale(self, v: np.ndarray) -> float:
-        return min(r.dual_scale(v[i]) for i, r in self.parts if getattr(r, "pure", False))  # type: ignore[attr-defined]
+        return min(r.dual_scale(v[i]) for i, r in self.parts if is_pure(r))  # type: ignore[attr-defined]
 
     def __repr__(self) -> str:
         return f"Blocks({[(i.size, r) for i, r in self.parts]!r})"

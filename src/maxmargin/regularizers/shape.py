@@ -9,8 +9,7 @@ import numpy as np
 from ..kernels.maps import MAPS, WeightMap
 
 _TRIVIAL = {"centre": 0.0, "scale": 1.0, "floor": -np.inf, "ceiling": np.inf}
-_ARRAYS = (*_TRIVIAL, "group", "threshold", "covariance")
-_AFFINE = ("centre", "scale", "covariance")
+_AFFINE = {"centre", "scale", "covariance"}
 
 
 @dataclass(frozen=True)
@@ -33,9 +32,14 @@ class Shape:
     ceiling: np.ndarray | None = None
 
     @property
+    def given(self) -> dict[str, np.ndarray]:
+        """The arrays that are not trivial, by name."""
+        return {name: array for name, array in vars(self).items() if name != "n_weights" and array is not None}
+
+    @property
     def kind(self) -> type:
         """The type of the kernel's map: the first that reads all arrays."""
-        given = {name for name in _ARRAYS if getattr(self, name) is not None}
+        given = set(self.given)
         if self.even:
             given.discard("scale")
         kind = next((kind for kind, known in MAPS.items() if given <= known.READS), None)
@@ -54,7 +58,7 @@ class Shape:
     @property
     def affine(self) -> bool:
         """Whether the weights are an affine function of v: nothing is clipped or shrunk."""
-        return all(getattr(self, name) is None for name in _ARRAYS if name not in _AFFINE)
+        return self.given.keys() <= _AFFINE
 
     def same_metric(self, other: Shape) -> bool:
         """Whether both measure rows alike: then what is known of their inner products can be kept."""
@@ -63,7 +67,7 @@ class Shape:
 
     def filled(self, name: str) -> np.ndarray:
         """An array of one number per weight, written out where it is trivial."""
-        array = getattr(self, name)
+        array = self.given.get(name)
         return np.full(self.n_weights, _TRIVIAL[name]) if array is None else np.ascontiguousarray(array)
 
     def bind(self, v: np.ndarray) -> WeightMap:
@@ -82,9 +86,9 @@ def join(parts: list[tuple[np.ndarray, Shape]], n_weights: int) -> Shape:
         arrays["group"] = np.zeros(n_weights, np.int64)
         arrays["threshold"] = np.zeros(1)  # group 0 is never shrunk: it holds the coordinates without a group
     for index, s in parts:
-        for name, trivial in _TRIVIAL.items():
-            if getattr(s, name) is not None:
-                arrays.setdefault(name, np.full(n_weights, trivial))[index] = getattr(s, name)
+        for name, array in s.given.items():
+            if name in _TRIVIAL:
+                arrays.setdefault(name, np.full(n_weights, _TRIVIAL[name]))[index] = array
         if s.group is not None and s.threshold is not None:
             arrays["group"][index] = s.group + arrays["threshold"].size
             arrays["threshold"] = np.concatenate([arrays["threshold"], s.threshold])

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..data.runs import left_out
 from ..kernels import pairs
 from ..models.ranking import by_group
 from ..protocols import Chunk, Source
@@ -247,9 +248,3 @@ def to_width(x: Any, width: int) -> Any:
             return x[:, :width]
         return sp.csr_matrix((x.data, x.indices, x.indptr), shape=(x.shape[0], width))
     return x[:, :width] if x.shape[1] > width else np.pad(x, ((0, 0), (0, width - x.shape[1])))
-
-
-def left_out(source: Any) -> tuple[int, list[str]]:
-    """How many rows the last pass over a source could not use, and what it says of them (of the first, if many)."""
-    said = [str(entry) for entry in getattr(source, "skipped", None) or ()]
-    return int(getattr(source, "n_skipped", len(said))), said

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..problem import Certificate, Problem, TotalLoss, Totals
+from ..problem import Certificate, Problem, TotalLoss, Totals, is_pure
 from ..protocols import Regularizer
 from ..regularizers.rounding import conjugate_error, value_error
 from ..rounding import gamma, rounded_down, rounded_up
-from ..validation import check_object, shown
+from ..validation import check_object, lacking, shown
 
 # The upper bound costs a pass over the data: it is computed once a solver's estimate is within this factor of the goal.
 WORTH_A_CHECK = 1.3
@@ -47,7 +47,7 @@ def dual_objective(problem: Problem, alpha: Any = None) -> LowerBound:
 
 def dual_scale(regularizer: Any, v: np.ndarray) -> float:
     """The largest s ≤ 1 for which Ω*(s·v) is finite: 1 for every strongly convex Ω."""
-    return regularizer.dual_scale(v) if getattr(regularizer, "pure", False) else 1.0
+    return regularizer.dual_scale(v) if is_pure(regularizer) else 1.0
 
 
 def scaled_dual(regularizer: Any, linear: float, v: np.ndarray) -> float:
@@ -74,7 +74,7 @@ def dual_bound(regularizer: Regularizer, totals: Totals) -> LowerBound:
 
 def check_problem(problem: Any) -> None:
     """Whether this is a problem with a regularizer in it."""
-    if not hasattr(problem, "constraints") or not hasattr(problem, "regularizer"):
+    if lacking(problem, "constraints", "regularizer"):
         raise ValueError(
             f"problem must be a maxmargin.Problem of constraints and a regularizer, got {shown(problem)}. Estimators "
             "have methods of their own: fit and certify."

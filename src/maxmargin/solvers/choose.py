@@ -15,7 +15,7 @@ from ..constraints.description import description_of
 from ..constraints.duals_on_disk import zeros_on_disk
 from ..problem import Problem
 from ..protocols import Seed, Solver
-from ..validation import check_object, one_of
+from ..validation import check_object, lacking, one_of
 from .block_ascent import BlockAscent
 from .cutting_plane import CuttingPlane
 from .dual_coordinate import DualCoordinate
@@ -116,7 +116,7 @@ def choose(problem: Problem, name: str | Solver = "auto", means: Means | None = 
     Means may also be given one by one, by the names of the fields of ``Means``.
     """
     check_object("solver", name)
-    if not isinstance(name, str) and hasattr(name, "start") and hasattr(name, "step"):
+    if not isinstance(name, str) and not lacking(name, "start", "step"):
         return name
     table = SOLVERS[problem.constraints.held_in]
     return table[one_of("solver", name, sorted(table), " or a Solver")](problem, replace(means or Means(), **given))

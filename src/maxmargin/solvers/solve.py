@@ -12,7 +12,7 @@ import numpy as np
 
 from ..problem import Certificate, Problem, Record, Solution, TotalLoss
 from ..protocols import Checkpoint, OracleError, Solver
-from ..validation import check_object, shown, whole
+from ..validation import check_object, lacking, shown, whole
 from .certificate import WORTH_A_CHECK, LowerBound, bracket, check_problem, dual_objective, lower_bound, upper_bound
 from .searchers import dismiss
 
@@ -167,7 +167,7 @@ def _check_call(problem: Any, solver: Any, tol: Any, max_passes: Any) -> None:
     """Whether these are a problem and a solver at all, and the goal one that can be reached."""
     check_problem(problem)
     check_object("solver", solver)
-    if not hasattr(solver, "start") or not hasattr(solver, "step"):
+    if lacking(solver, "start", "step"):
         raise ValueError(
             f"solver must have the methods start and step of maxmargin.protocols.Solver, got {shown(solver)}. "
             "Ready-made ones are in maxmargin.solvers; choose(problem, 'auto') finds one."

@@ -269,16 +269,17 @@ class DeformablePartDetector(LatentEstimator):
 
     def _check_settings(self) -> None:
         super()._check_settings()
+        given = self.get_params(deep=False)
         least = {"n_components": 1, "n_parts": 0, "n_negative_parts": 0, "part_size": 1, "padding": 0}
         for name, number in least.items():
-            whole(name, getattr(self, name), number)
+            whole(name, given[name], number)
         for name in ("C", "positive_weight", "stiffness", "firmness"):
-            inputs.check_positive(name, getattr(self, name))
+            inputs.check_positive(name, given[name])
         for name in ("root_area", "negative_stiffness"):
-            if getattr(self, name) is not None:
-                inputs.check_positive(name, getattr(self, name))
+            if given[name] is not None:
+                inputs.check_positive(name, given[name])
         for name in ("overlap", "background_overlap"):
-            share(name, getattr(self, name))
+            share(name, given[name])
         if self.background_overlap > self.overlap:
             raise ValueError(
                 f"background_overlap={self.background_overlap} is more than overlap={self.overlap}: the same window "
