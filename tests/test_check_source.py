@@ -74,6 +74,35 @@ class Early(Plain):
         return self.chunk_at(4 * i)
 
     labels = chunk
+    fingerprint = ""
+
+    def nbytes(self, i):
+        return 100
+
+    def release(self, i):
+        pass
+
+    def chunks(self, order=None):
+        for i in range(len(self.offsets) - 1) if order is None else order:
+            yield self.chunk(int(i))
+
+
+class Halfway(Plain):
+    offsets = np.array([0, 4, 8, 10])
+
+    def chunk(self, i):
+        return self.chunk_at(4 * i)
+
+    labels = chunk
+
+
+class NotBegun(Early):
+    offsets = np.array([4, 8, 10])
+
+
+class NoChunks(Plain):
+    def chunks(self, order=None):
+        return None
 
 
 class OtherLabels(Early):
@@ -99,17 +128,45 @@ def test_sources_that_are_right(source):
 @pytest.mark.parametrize(
     ("source", "message"),
     [
+        (Halfway(), "lacks fingerprint, nbytes, release: see maxmargin.protocols.Seekable"),
+        (NotBegun(), "must be whole numbers that begin at 0"),
+        (NoChunks(), "must be a generator"),
         (object(), "lacks n_features, __len__, chunks"),
         (Short(), "have 10 examples"),
         (Wide(), "n_features is 3, chunk 0 has 2 columns"),
         (Shifted(), "ids of chunk 0"),
-        (Once(), "must begin anew"),
+        (Once(), "begins? anew"),
         (Tuples(), r"must yield maxmargin\.protocols\.Chunk"),
-        (Unlabelled(), "4 inputs and 3 labels"),
-        (Early(), "chunks begin at"),
+        (Unlabelled(), "4 ids and 3 labels"),
+        (Early(), "which is not what offsets say"),
         (OtherLabels(), r"labels\(0\) are not those"),
     ],
 )
 def test_sources_that_contradict_themselves(source, message):
     with pytest.raises(AssertionError, match=message):
         check_source(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [Shifted(), Tuples(), Unlabelled(), Early(), Halfway(), NotBegun(), NoChunks()],
+    ids=lambda s: type(s).__name__,
+)
+@pytest.mark.parametrize("solver", ["interior_point", "dual_coordinate"])
+def test_sources_that_contradict_themselves_are_not_trained_on(source, solver):
+    """No compiled loop may see offsets that lie, and no certificate be of a part of the examples."""
+    with pytest.raises(mm.data.DataError, match=r"must|lacks|ids|offsets"):
+        mm.LinearSVC(solver=solver).fit(source)
+
+
+def test_a_source_that_is_read_only_once_is_refused():
+    with pytest.raises(mm.data.DataError):
+        mm.LinearSVC().fit(Once())
+
+
+def test_an_iterator_of_chunks_is_enough(rng):
+    class Iterated(Plain):
+        def chunks(self, order=None):
+            return iter(list(Plain.chunks(self)))
+
+    assert mm.LinearSVC(random_state=0).fit(Iterated()).certificate_.relative_gap <= 1e-3

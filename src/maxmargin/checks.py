@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -29,6 +29,9 @@ from .constraints.oracle import (
     sized,
 )
 from .constraints.searched import violations
+from .data.arrays import as_rows
+from .data.given import check_given, check_width, chunks_of
+from .kernels import maps
 from .kernels.losses import cost
 from .latent.plain import Completed, PlainLatentOracle
 from .losses import shape_of
@@ -71,6 +74,46 @@ def check_regularizer(regularizer: Regularizer, n_weights: int, *, random_state:
         assert difference <= 1e-9 * (1 + np.abs(w).max()), (
             f"shape().bind(v) and weights(v) differ by {difference}: kernels would solve another problem."
         )
+    _check_map(regularizer, n_weights, rng)
+
+
+def _check_map(regularizer: Regularizer, n_weights: int, rng: Generator) -> None:
+    """The five functions of the weight map, on rows that are dense or sparse, with and without a bias."""
+    shape = regularizer.shape(n_weights)
+    who = f"{shape.kind.__name__}, the weight map of {shown(regularizer)}"
+    for bias, sparse in ((0.0, False), (0.0, True), (2.0, False), (2.0, True)):
+        width = n_weights - (bias != 0.0)
+        if not width:
+            continue
+        x = rng.normal(size=(2, width)) * (rng.random((2, width)) < 0.7 if sparse else 1.0)
+        x[:, 0] = 1.0  # no row without entries
+        stored = as_rows(sp.csr_matrix(x) if sparse else x, bias)
+        rows = (stored.indptr, stored.indices, stored.data, width, bias)
+        full = np.column_stack([x, np.full(2, bias)])[:, :n_weights]
+        v = rng.normal(size=n_weights) * 10.0 ** rng.uniform(-1, 1)
+        bound = shape.bind(v.copy())
+        for r in (0, 1, 0):
+            step = rng.normal() * 10.0 ** rng.uniform(-1, 1)
+            before = regularizer.weights(v)
+            _agree(f"{who}: score", maps.stored_score(*rows, r, bound), before @ full[r])
+            v = v + step * full[r]
+            maps.stored_move(*rows, r, step, bound)
+            _agree(f"{who}: move leaves a v that", bound.v, v)
+            _agree(f"{who}: move leaves weights that", bound.weights(), regularizer.weights(v))
+            metric, found = maps.stored_inner(*rows, r, r, bound), (regularizer.weights(v) - before) @ full[r] / step
+            assert found <= metric + 1e-9 * (1.0 + metric), (
+                f"{who}: inner must bound the curvature of Ω*; along a row it gives {metric}, weights move {found}."
+            )
+        own = [maps.stored_inner(*rows, a, b, bound) for a, b in ((0, 0), (1, 1), (0, 1))]
+        _agree(f"{who}: difference", maps.stored_difference(*rows, 0, 1, bound), own[0] + own[1] - 2.0 * own[2])
+        out = np.zeros(n_weights)
+        maps.spread(*rows, 0, 3.0, bound, out)
+        _agree(f"{who}: spread", full @ out, 3.0 * np.array([own[0], own[2]]))
+
+
+def _agree(what: str, found: Any, expected: Any) -> None:
+    difference = np.abs(found - expected).max()
+    assert difference <= 1e-9 * (1.0 + np.abs(expected).max()), f"{what} is off by {difference}."
 
 
 def check_loss(loss: Loss, *, random_state: Seed = 0) -> None:
@@ -79,7 +122,10 @@ def check_loss(loss: Loss, *, random_state: Seed = 0) -> None:
     >>> from maxmargin.losses import SmoothedHinge
     >>> check_loss(SmoothedHinge(0.5))
     """
-    shape = shape_of(loss)
+    missing = lacking(loss, "value", "conjugate", "shape")
+    assert not missing, f"The loss lacks {', '.join(missing)}: see maxmargin.protocols.Loss."
+    with _asserted():
+        shape = shape_of(loss)
     rng = np.random.default_rng(random_state)
     scale = 4.0 * (1.0 + shape.epsilon + shape.curvature)
     missed = np.concatenate([[0.0, shape.epsilon], rng.uniform(0.0, scale, size=50)])
@@ -116,12 +162,19 @@ def check_source(source: Source) -> None:
     >>> from maxmargin.data import open
     >>> check_source(open(np.eye(5), labels=np.arange(5), chunk_rows=2))
     """
-    check_object("source", source)
-    missing = lacking(source, "n_features", "__len__", "chunks")
-    assert not missing, f"The source lacks {', '.join(missing)}: see maxmargin.protocols.Source."
+    with _asserted():
+        _check_source(source)
+
+
+def _check_source(source: Source) -> None:
+    check_given(source)
     known, n = [], 0
-    for i, chunk in enumerate(source.chunks()):
-        _check_chunk(source, i, chunk, n)
+    for i, chunk in enumerate(chunks_of(source)):
+        assert np.array_equal(chunk.ids, np.arange(n, n + len(chunk))), (
+            f"ids of chunk {i} must be the positions {n} … {n + len(chunk) - 1} of its examples in the source."
+        )
+        if source.n_features is not None:
+            check_width(source, i, chunk)
         known.append(copy.deepcopy(chunk))  # its memory is given back when the next one is taken
         n += len(chunk)
     assert n == len(source), f"The chunks have {n} examples, len(source) is {len(source)}."
@@ -131,26 +184,23 @@ def check_source(source: Source) -> None:
     )
     if not is_seekable(source):
         return
-    offsets = np.concatenate([[0], np.cumsum([len(chunk) for chunk in known])])
     seekable: Any = source
-    assert np.array_equal(seekable.offsets, offsets), f"offsets are {seekable.offsets}, chunks begin at {offsets}."
+    assert len(known) == len(seekable.offsets) - 1, f"There are {len(known)} chunks, offsets are {seekable.offsets}."
     for i, first in enumerate(known):
         assert _alike(seekable.chunk(i), first), f"chunk({i}) is not the chunk that chunks() gives."
         labels = seekable.labels(i)
         assert _same(labels.y, first.y) and _same(labels.ids, first.ids), f"labels({i}) are not those of chunk({i})."
+        whole(f"nbytes({i})", seekable.nbytes(i), least=0)
+        seekable.release(i)
 
 
-def _check_chunk(source: Source, i: int, chunk: Chunk, n: int) -> None:
-    assert isinstance(chunk, Chunk), f"chunks must yield maxmargin.protocols.Chunk, chunk {i} is {shown(chunk)}."
-    assert np.array_equal(chunk.ids, np.arange(n, n + len(chunk))), (
-        f"ids of chunk {i} must be the positions {n} … {n + len(chunk) - 1} of its examples in the source."
-    )
-    rows = count(chunk.x)
-    assert rows == len(chunk), f"Chunk {i} has {len(chunk)} ids and {rows} inputs."
-    assert chunk.y is None or len(chunk.y) == rows, f"Chunk {i} has {rows} inputs and {len(chunk.y)} labels."
-    if source.n_features is not None:
-        width = chunk.x.shape[1]
-        assert width == source.n_features, f"n_features is {source.n_features}, chunk {i} has {width} columns."
+@contextlib.contextmanager
+def _asserted() -> Iterator[None]:
+    """What estimators refuse is what a check finds wrong."""
+    try:
+        yield
+    except ValueError as error:
+        raise AssertionError(str(error)) from error
 
 
 def _alike(a: Chunk, b: Chunk) -> bool:

@@ -215,3 +215,13 @@ def test_answers_that_no_file_can_hold_cost_the_proof_and_nothing_else(tmp_path)
     again = loaded.certify(X, Y)
     assert again.upper == pytest.approx(svm.certificate_.upper)
     assert again.lower == 0.0
+
+
+def test_a_search_with_the_wrong_sign_is_told_and_not_trained_silently_to_zero(rng):
+    class WrongWay(Tags):
+        def most_violated(self, x, y, w):
+            return max(self.answers(x), key=lambda a: self.score(x, a, w) - self.loss(y, a))
+
+    X, Y = tagged(rng, n=6)
+    with pytest.warns(ConvergenceWarning, match=r"learned nothing.*check_model"):
+        StructuralSVM(WrongWay(), random_state=0).fit(X, Y)

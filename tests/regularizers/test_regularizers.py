@@ -8,8 +8,13 @@ from every_regularizer import GROUPS, REGULARIZERS, N
 
 from maxmargin import LinearSVC
 from maxmargin.checks import check_regularizer
+from maxmargin.data.arrays import as_rows
+from maxmargin.kernels.maps import boxed
+from maxmargin.models import binary
+from maxmargin.problem import Problem
 from maxmargin.regularizers import L2, Blocks, Bounded, GaussianPrior, GroupNorm
 from maxmargin.regularizers.shape import Shape
+from maxmargin.solvers.interior_point import InteriorPoint
 
 
 @pytest.mark.parametrize("name", REGULARIZERS)
@@ -45,6 +50,20 @@ class _Broken(L2):
 def test_check_regularizer_catches(broken, message):
     with pytest.raises(AssertionError, match=message):
         check_regularizer(broken, N)
+
+
+@pytest.mark.parametrize("function", ["score", "move", "inner", "difference", "spread"])
+def test_check_regularizer_tries_every_function_of_the_weight_map(function, monkeypatch):
+    monkeypatch.setattr(boxed, function, lambda *arguments: 0.0)
+    with pytest.raises(AssertionError, match="Boxed, the weight map of"):
+        check_regularizer(REGULARIZERS["bounds-both"], N)
+
+
+def test_newton_steps_leave_maps_that_they_do_not_know_to_coordinate_steps(monkeypatch, rng):
+    monkeypatch.setattr("maxmargin.solvers.interior_point.READS", frozenset({"scale"}))
+    X = rng.normal(size=(30, 3))
+    problem = Problem(binary(as_rows(X), np.where(X[:, 0] > 0, 1, -1), np.ones(30)), Bounded(0.0))
+    assert not InteriorPoint().handles(problem)
 
 
 def test_bounded_value_is_infinite_beyond_the_bounds_and_only_there():

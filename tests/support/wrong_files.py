@@ -81,6 +81,9 @@ class Chunks:
     def __init__(self, x):
         self.x, self.n_features = x, x.shape[1]
 
+    def __len__(self):
+        return 20
+
     def chunks(self):
         yield Chunk(np.arange(20), self.x, Y2)
 

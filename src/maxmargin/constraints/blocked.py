@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..data.given import chunks_of
 from ..problem import TotalLoss, Totals
 from ..protocols import Chunk, Seekable
 from .description import Description
@@ -68,7 +69,7 @@ class Blocked:
     def blocks(self, order: np.ndarray | None = None) -> Iterator[tuple[int, Any]]:
         """Blocks one after another, the next one read in the background; each is gone when the next is taken."""
         order = self.filled if order is None else order
-        for b, chunk in zip(order.tolist(), self.source.chunks(order), strict=True):
+        for b, chunk in zip(order.tolist(), chunks_of(self.source, order), strict=True):
             yield b, self._block(chunk)
 
     def describe(self) -> Description:

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from ..data.arrays import as_rows
 from ..data.errors import DataError
+from ..data.given import chunks_of
 from ..problem import Rivals, RowErrors, Rows
 from ..protocols import Chunk, Model, Oracle, OracleError, Seekable, Source, is_seekable
 from .oracle import check_methods, oracle_for, sized
@@ -49,7 +50,7 @@ def survey(source: Source, look: Callable[[Any, Any], object] | None = None) -> 
         return _asked(cast("Seekable", source))
     sizes: list[int] = []
     weights: list[np.ndarray | None] = []
-    for chunk in source.chunks():
+    for chunk in chunks_of(source):
         with _placed(chunk, sum(sizes)):
             if look is not None:
                 look(chunk.x, chunk.y)

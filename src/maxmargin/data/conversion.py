@@ -25,6 +25,7 @@ from ..protocols import Chunk
 from ..validation import shown, whole
 from .arrays import checked_sparse, usable_rows
 from .errors import DataError
+from .given import chunks_of
 from .opening import open_source, precision as precision_of, takes
 from .partitioning import Buckets, RowBuffer
 from .runs import GroupsInTurn, group_starts, keep_within, left_out, origin_of
@@ -323,7 +324,7 @@ def _counted(source: Any, progress: Progress | None) -> Generator[Chunk, None, N
     rows, done = 0, 0
     seekable = hasattr(source, "nbytes")
     total = sum(source.nbytes(i) for i in range(source.offsets.size - 1)) if seekable and progress else None
-    chunks = iter(source.chunks())
+    chunks = chunks_of(source)
     for i in count():
         try:
             chunk = next(chunks, None)

@@ -162,7 +162,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
     def fit(
         self,
         X: Bagged,
-        y: Column,
+        y: Column = None,
         Z: Column = None,
         sample_weight: Column = None,
         *,

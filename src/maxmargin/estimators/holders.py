@@ -22,6 +22,7 @@ from ..constraints.oracle import count
 from ..constraints.sourced import chosen
 from ..data.errors import DataError
 from ..data.examples import PairList
+from ..data.given import chunks_of
 from ..data.memory import Arrays
 from ..data.runs import keep_within
 from ..problem import Problem, Solution
@@ -215,7 +216,7 @@ def readable(
 
 def _precision(source: Source) -> str:
     """Numbers are kept as precise as they come."""
-    with contextlib.closing(source.chunks()) as chunks:  # type: ignore[type-var]
+    with contextlib.closing(chunks_of(source)) as chunks:
         first = next(chunks, None)
     if first is None or not (isinstance(first.x, np.ndarray) or sp.issparse(first.x)):
         raise DataError("This source holds structured examples, or none; linear estimators need rows of a matrix.")
@@ -226,7 +227,7 @@ def fingerprint_of(source: Source) -> str:
     """The fingerprint of a source; one that has none is known by its length and the beginning of it."""
     if hasattr(source, "fingerprint"):
         return str(source.fingerprint)
-    with contextlib.closing(source.chunks()) as chunks:  # type: ignore[type-var]
+    with contextlib.closing(chunks_of(source)) as chunks:
         first = next(chunks, None)
     return f"source-{len(source)}-{'' if first is None else of_pairs(first.x, first.y)}"
 

@@ -18,6 +18,7 @@ from ..constraints import Blocked
 from ..constraints.base import Closed
 from ..data.arrays import canonical
 from ..data.errors import DataError
+from ..data.given import check_chunk
 from ..data.runs import origin_of
 from ..problem import Certificate, Problem, Rows
 from ..protocols import Chunk, Loss, Regularizer, Seekable, Source
@@ -330,6 +331,7 @@ def labels_of(source: Seekable) -> Iterator[Chunk]:
     weighs = False
     for i in range(len(source.offsets) - 1):
         chunk = source.labels(i)
+        check_chunk(source, i, chunk)
         if chunk.y is None:
             raise DataError("The source has no labels. Give them: maxmargin.data.open(…, labels=y) or label='column'.")
         weighs = weighs or chunk.weight is None or bool(np.any(chunk.weight))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence, Sized
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import Searched
@@ -21,7 +23,7 @@ from ..solvers import best_start
 from ..validation import check_unmasked, shown
 from . import inputs, training
 from .certified import Folder, Run, Shares, Workers
-from .fit_callbacks import Callback
+from .fit_callbacks import Callback, users_line
 from .holders import Holder, Whole, is_whole, of_pairs
 from .inputs import Column
 from .settings import with_parameters
@@ -149,6 +151,16 @@ class StructuredEstimator(Task[ModelFacts, Source]):
         self.model_, self.coef_ = facts.model, weights[0]
         for name, value in facts.learned.items():
             setattr(self, name, value)
+
+    def _remember(self, source: Source, facts: ModelFacts) -> None:
+        if self.certificate_.upper == 0.0:
+            warnings.warn(
+                f"{type(self).__name__} has learned nothing: at weights of zero the search finds no answer with a "
+                "loss. most_violated must maximise loss + w·φ over all answers; often a sign is wrong. "
+                "maxmargin.checks.check_model(model, X, Y) says more.",
+                ConvergenceWarning,
+                stacklevel=users_line(),
+            )
 
     def _stream_settings(self) -> dict[str, str]:
         return {k: v for k, v in self._settings().items() if k != "C"}

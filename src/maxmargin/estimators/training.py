@@ -25,6 +25,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ..constraints.duals_on_disk import stacked
+from ..data.given import check_given
 from ..problem import Certificate, Problem, Record, Solution
 from ..protocols import Chunk, OracleError, Source, is_source
 from ..solvers import certify as certify_problem
@@ -66,6 +67,7 @@ class Task(CertifiedEstimator, Generic[F, S]):
                 f"A source holds inputs, answers and weights of its examples; {' and '.join(given)} must not be given "
                 "beside it. Data in memory with answers becomes one source through maxmargin.data.open(X, labels=…)."
             )
+        check_given(X)
         with self._read(X, run, reset) as source:
             yield source
 

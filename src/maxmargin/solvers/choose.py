@@ -134,9 +134,10 @@ def able(solver: InteriorPoint, problem: Problem) -> InteriorPoint:
     """The interior point that was asked for by name, if it can take the problem."""
     if not solver.handles(problem):
         raise ValueError(
-            f"solver='interior_point' takes problems of at most {MOST_WEIGHTS} weights whose covariance, if they have "
-            f"a full one, is positive definite; this one has {description_of(problem.constraints).kind} constraints, "
-            f"{problem.n_weights} weights and {problem.regularizer!r}. Use solver='dual_coordinate' or 'auto'."
+            f"solver='interior_point' takes problems of at most {MOST_WEIGHTS} weights under bounds, group norms and "
+            f"a quadratic, whose covariance, if full, is positive definite; this one has "
+            f"{description_of(problem.constraints).kind} constraints, {problem.n_weights} weights and "
+            f"{problem.regularizer!r}. Use solver='dual_coordinate' or 'auto'."
         )
     return solver
 

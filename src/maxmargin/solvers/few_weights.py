@@ -16,6 +16,7 @@ from ..data.arrays import as_rows
 from ..problem import Problem
 from ..protocols import Regularizer
 from ..regularizers.shape import Shape
+from .interior_barrier import READS
 from .interior_point import InteriorPoint
 
 _MOST_WEIGHTS = 300
@@ -24,8 +25,8 @@ _FAINT = 1e-7  # of C: where a share is smaller it is on its way to zero, and it
 
 
 def applies(shape: Shape) -> bool:
-    """Whether the weights are few."""
-    return shape.n_weights <= _MOST_WEIGHTS
+    """Whether the weights are few, and follow from v in a way that Newton steps know."""
+    return shape.n_weights <= _MOST_WEIGHTS and shape.given.keys() <= READS
 
 
 def solve(

@@ -18,6 +18,7 @@ from ..problem import Problem
 from .interior_cones import Cones
 
 _NARROW = 1e-10  # of the larger of two bounds: if they are nearer to each other, their weight is fixed
+READS = frozenset({"centre", "scale", "covariance", "floor", "ceiling", "group", "threshold"})  # the arrays known here
 _ROOM = 0.25  # of the way between two bounds that a start keeps off each of them
 
 

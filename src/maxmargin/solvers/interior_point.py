@@ -31,7 +31,7 @@ from ..constraints.description import description_of
 from ..problem import Problem
 from . import threads
 from .certificate import WORTH_A_CHECK, lower_bound, scaled_dual
-from .interior_barrier import Barrier, BarrierPoint, Penalty
+from .interior_barrier import READS, Barrier, BarrierPoint, Penalty
 from .interior_rows import InteriorRows
 from .interior_system import Coordinates, Factor
 from .state import Progress
@@ -68,10 +68,13 @@ class InteriorPoint:
     n_threads: int = 1
 
     def handles(self, problem: Problem) -> bool:
-        """Whether the constraints are of a known kind and the weights not too many."""
+        """Whether constraints and regularizer are of known kinds and the weights not too many."""
         if problem.n_weights > MOST_WEIGHTS or not description_of(problem.constraints).slots_per_example:
             return False
-        return problem.pure or _definite(problem.regularizer.shape(problem.n_weights).covariance)
+        if problem.pure:
+            return True
+        shape = problem.regularizer.shape(problem.n_weights)
+        return shape.given.keys() <= READS and _definite(shape.covariance)
 
     def start(self, problem: Problem, warm: np.ndarray | None = None) -> InteriorState:
         """Begin near the central path, at the better of the regularizer's centre and the origin.
