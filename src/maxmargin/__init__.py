@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         checks as checks,
         constraints as constraints,
         data as data,
+        features as features,
         latent as latent,
         losses as losses,
         models as models,
@@ -44,8 +45,8 @@ if TYPE_CHECKING:
     from .solvers import certify as certify, solve as solve
 
 _MODULES = (
-    "callbacks", "checks", "constraints", "data", "latent", "losses", "models", "plots", "regularizers", "report",
-    "solvers", "vision",
+    "callbacks", "checks", "constraints", "data", "features", "latent", "losses", "models", "plots", "regularizers",
+    "report", "solvers", "vision",
 )  # fmt: skip
 _NAMES = {
     "LinearSVC": "estimators",

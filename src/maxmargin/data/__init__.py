@@ -10,12 +10,13 @@ from .errors import DataError as DataError
 if TYPE_CHECKING:
     from . import synthetic as synthetic
     from .bags import Bags as Bags
+    from .conll import read_conll as read_conll, write_conll as write_conll
     from .conversion import convert as convert
     from .opening import open as open
 
-__all__ = ["Bags", "DataError", "convert", "open", "synthetic"]
+__all__ = ["Bags", "DataError", "convert", "open", "read_conll", "synthetic", "write_conll"]
 
-_HOMES = {"Bags": "bags", "convert": "conversion", "open": "opening"}
+_HOMES = {"Bags": "bags", "convert": "conversion", "open": "opening", "read_conll": "conll", "write_conll": "conll"}
 
 
 def __getattr__(name: str) -> Any:

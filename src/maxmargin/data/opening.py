@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -41,6 +42,7 @@ _KINDS = {
         ("parquet", "ParquetSource"),
     ),
     "folder": _Kind("folders of shards", ("n_features", "dtype", "filesystem"), ("shards", "Shards")),
+    "conll": _Kind("CoNLL files", ("chunk_rows", "columns"), ("conll", "open_conll")),
     "npy": _Kind(".npy arrays", (*_ROWS, *_COLUMNS), ("memory", "open_npy")),
     "arrays": _Kind("arrays", (*_ROWS, *_COLUMNS), ("memory", "open_arrays")),
     "pairs": _Kind("pairs", ("chunk_rows",), ("examples", "pairs_of")),
@@ -54,6 +56,11 @@ _SUFFIXES = {
     ".parquet": "parquet",
     ".pq": "parquet",
     ".npy": "npy",
+    ".conll": "conll",
+    ".conllu": "conll",
+    ".iob": "conll",
+    ".iob2": "conll",
+    ".bio": "conll",
 }
 _BEGINNINGS = {
     b"PAR1": "parquet",
@@ -91,6 +98,7 @@ def open(
     label: str | None = None,
     group: str | None = None,
     weight: str | None = None,
+    columns: Sequence[int | str] | None = None,
     zero_based: bool | str = "auto",
     on_error: str = "raise",
     n_jobs: int = 1,
@@ -104,6 +112,8 @@ def open(
     what : path, pattern, list of paths, arrays, pairs or source
         - svmlight text (``.svm``, ``.svmlight``, ``.libsvm``, ``.txt``, also with ``.gz`` or ``.zst``),
         - Parquet (``.parquet``): numeric columns are features, others are named,
+        - CoNLL files (``.conll``, ``.conllu``, ``.iob``, ``.iob2``, ``.bio``, also with ``.gz`` or ``.zst``): sentences
+          and their labels, see ``read_conll``,
         - a folder written by ``convert``,
         - a ``.npy`` file, matrices (NumPy, SciPy, data frames): ``open(X, labels=y)``,
         - structured examples: a list of pairs (x, y), or a function that returns a fresh iterator of them,
@@ -122,6 +132,8 @@ def open(
         Rows per chunk; about 4 MB of them unless said otherwise.
     n_features : int
         Number of columns, where the data may not show all of them.
+    columns : list of int or str
+        The columns of CoNLL files that are read, the label last; see ``read_conll``.
     zero_based : bool or "auto"
         Whether the first feature of svmlight text is number 0 or 1.
     on_error : "raise" or "skip"
@@ -237,7 +249,7 @@ def _paths_kind(names: list[str], filesystem: Any) -> tuple[str, list[str], Disk
     if not store.local and "filesystem" not in _KINDS[kinds[0]].takes:
         raise DataError(
             f"{paths[0]} is {words[0]}, which is read from local disks only. From other file systems ({store.name}) "
-            "come text, Parquet and folders written by maxmargin.data.convert. Copy it to a disk.",
+            "come svmlight text, Parquet and folders written by maxmargin.data.convert. Copy it to a disk.",
             path=paths[0],
         )
     return kinds[0], paths, store

@@ -9,6 +9,7 @@ from .ranking import RankingSVM
 from .regression import LinearSVR
 from .sequence import SequenceSVM
 from .structured import StructuralSVM
+from .token_features import TokenFeatures
 from .training import path
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "RankingSVM",
     "SequenceSVM",
     "StructuralSVM",
+    "TokenFeatures",
     "load",
     "path",
 ]

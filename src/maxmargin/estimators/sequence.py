@@ -39,7 +39,7 @@ from .sequence_data import (
     sorted_classes,
 )
 from .settings import with_parameters
-from .structured import Examples, ModelFacts, StructuredEstimator, check_inputs, check_pairs, look_at, paired
+from .structured import Examples, ModelFacts, StructuredEstimator, check_inputs, look_at, paired
 
 if TYPE_CHECKING:
     from ..report.content import Data, ReportContent
@@ -68,6 +68,9 @@ class SequenceSVM(StructuredEstimator):
         How the loss enters: as the margin asked for, or as the price of a missing margin of one.
     bias, start, end : bool
         Whether each label has a weight of its own at every, the first, the last position.
+    features : transformer, optional
+        What makes features of tokens, such as :class:`maxmargin.features.TokenFeatures`; it is given the sequences of
+        ``fit`` and ``predict``, and saved with the model. By default tokens are taken as they are.
     allowed_transitions : None, "observed" or iterable of (label, label)
         Pairs of neighbouring labels that an answer may contain: all, those of the training data, or those listed.
     tol : float
@@ -117,6 +120,7 @@ class SequenceSVM(StructuredEstimator):
     end: bool = False
     allowed_transitions: str | Iterable[tuple[Any, Any]] | None = None
     max_passes: int = 1000
+    features: Any = None
 
     model_: Chain = field(init=False)
     classes_: np.ndarray = field(init=False)
@@ -138,11 +142,11 @@ class SequenceSVM(StructuredEstimator):
         return training.partial_fit(self, X, {"classes": classes}, Y=Y)
 
     def _arrays(self, X: Examples, *, reset: bool, Y: Examples | None = None, sample_weight: Column = None) -> Whole:
-        return self._whole(*as_pairs(X, Y), sample_weight)
+        return self._whole(*as_pairs(X, Y, self.features), sample_weight)
 
     def _survey(self, source: Source) -> tuple[Source, ModelFacts]:
         seen = SequenceSurvey(pairs=self.allowed_transitions is not None and not is_whole(source))
-        layout = look_at(source, seen.look, as_pairs)
+        layout = look_at(source, seen.look, partial(as_pairs, features=self.features))
         classes = sorted_classes(seen.labels)
         # Pairs that are not allowed are found when the model is bound to their chunk, which knows where they are.
         labels = numbered(list(seen.pairs), classes) if isinstance(self.allowed_transitions, str) else []
@@ -150,7 +154,7 @@ class SequenceSVM(StructuredEstimator):
             labels = numbered(source.chunk().y, classes)
             source = source.replaced(seen.encoded, labels)
         model = self._model(seen.n_features or 0, self._forbidden(labels, classes), classes)
-        prepare = partial(encoded_pairs, seen.attributes, seen.n_features, classes)
+        prepare = partial(encoded_pairs, seen.attributes, seen.n_features, classes, self.features)
         return source, ModelFacts(model, layout, prepare, {"classes_": classes, **learned_names(seen.attributes)})
 
     def _next_chunk(self, source: Whole, classes: Iterable[Any] | None = None) -> tuple[Whole, ModelFacts]:
@@ -235,7 +239,7 @@ class SequenceSVM(StructuredEstimator):
         warning says so.
         """
         check_is_fitted(self)
-        X = check_inputs(as_sequences(X))
+        X = check_inputs(as_sequences(X, self.features))
         if isinstance(X, Sequences):
             if X.n_features != self.model_.n_features:
                 raise ValueError(f"X has sequences of {X.n_features} features, the model has {self.model_.n_features}.")
@@ -292,7 +296,7 @@ class SequenceSVM(StructuredEstimator):
 
     def score(self, X: Examples, Y: Examples, sample_weight: Column = None) -> float:
         """Share of the tokens that get the right label; ``sample_weight`` has one weight per sequence."""
-        X, Y = check_pairs(as_sequences(X), Y)
+        X, Y = as_pairs(X, Y, self.features)
         prepared = self.prepare(X)
         check_lengths(prepared, Y)
         found = self.predict(prepared)
@@ -301,7 +305,7 @@ class SequenceSVM(StructuredEstimator):
         return float(np.average(right, weights=None if weights is None else np.repeat(weights, [len(y) for y in Y])))
 
     def _prepared(self, X: Examples, Y: Examples) -> tuple[Sequences, list[np.ndarray]]:
-        X, Y = as_pairs(X, Y)
+        X, Y = as_pairs(X, Y, self.features)
         prepared = self.prepare(X)
         check_lengths(prepared, Y)
         return prepared, numbered(Y, self.classes_)
@@ -346,7 +350,7 @@ class SequenceSVM(StructuredEstimator):
     def _report_content(self, data: Data) -> ReportContent:
         from ..report.sequences import content
 
-        data = paired(data if data.is_source else replace(data, X=as_sequences(data.X)))
+        data = paired(data if data.is_source else replace(data, X=as_sequences(data.X, self.features)))
         if data.given and not data.is_source:
             check_lengths(self.prepare(data.X), data.y)
         return content(self, data)

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence, Sized
 from itertools import pairwise
 from numbers import Real
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
 
-from ..data.attributes import Attributes
+from ..data.attributes import Attributes, NamedTokens
 from ..data.sequences import Sequences
 from ..validation import shown
 from . import inputs
@@ -49,15 +49,15 @@ class SequenceSurvey:
             self.pairs.update(pair for y in Y for pair in pairwise(plain(y)))
 
 
-def as_pairs(X: Examples, Y: Examples | None) -> tuple[Examples, Examples]:
-    return check_pairs(as_sequences(X), Y)
+def as_pairs(X: Examples, Y: Examples | None, features: Any = None) -> tuple[Examples, Examples]:
+    return check_pairs(as_sequences(X, features), Y)
 
 
 def encoded_pairs(
-    attributes: Attributes | None, n_features: int | None, classes: np.ndarray, X: Examples, Y: Examples
+    attributes: Attributes | None, n_features: int | None, classes: np.ndarray, features: Any, X: Examples, Y: Examples
 ) -> tuple[Sequences, list[np.ndarray]]:
     """Sequences and labels in the form the model reads, once all names and labels are known."""
-    X = as_sequences(X)
+    X = as_sequences(X, features)
     encoded = Sequences.of(X, n_features) if attributes is None else attributes.encode(X)
     check_lengths(encoded, Y)
     return encoded, numbered(Y, classes)
@@ -90,8 +90,8 @@ def numbered(Y: Examples, classes: np.ndarray) -> list[np.ndarray]:
 
 def is_numeric(X: Examples) -> bool:
     """Whether sequences are matrices of numbers rather than lists of tokens with named features."""
-    if isinstance(X, Sequences):
-        return True
+    if isinstance(X, Sequences | NamedTokens):
+        return isinstance(X, Sequences)
     if hasattr(X, "dtype") and X.dtype != object:
         return True
     first = X[0]
@@ -160,11 +160,14 @@ def sorted_classes(found: set[Any]) -> np.ndarray:
     return classes
 
 
-def as_sequences(X: Any) -> Examples:
+def as_sequences(X: Any, features: Any = None) -> Examples:
     """X with a list of tokens, or a matrix, for each sequence; what is one already is not copied.
 
-    The rows of a frame are tokens: dicts of its columns, as ``Attributes`` reads them.
+    The rows of a frame are tokens: dicts of its columns, as ``Attributes`` reads them. What is not encoded yet passes
+    the transformer ``features``, if there is one.
     """
+    if features is not None and not isinstance(X, Sequences | NamedTokens):
+        return cast(Examples, features.transform(as_sequences(X)))
     if is_frame(X) or hasattr(X, "get_group"):
         raise ValueError(
             f"X is one {type(X).__name__}; SequenceSVM needs a list with one frame per sequence, such as "
@@ -175,7 +178,7 @@ def as_sequences(X: Any) -> Examples:
         X = X if X.dtype.kind in "biufc" else X.tolist()
     elif isinstance(X, Listed):
         X = X.to_list()
-    if isinstance(X, Sequences) or not isinstance(X, list | tuple) or all(type(x) is list for x in X):
+    if not isinstance(X, list | tuple) or all(type(x) is list for x in X):
         return X
     return [_as_tokens(x) for x in X]
 

@@ -1,0 +1,117 @@
+"""TokenFeatures: templates that say what a tagger sees of the words of a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from ..data.attributes import NamedTokens
+from ..data.templates import Column, columns_of, encoded, phrases, word_shape
+from ..persistence import storable_part
+from ..validation import shown, switch, whole
+from .settings import with_parameters
+
+
+@storable_part()
+@with_parameters
+class TokenFeatures(TransformerMixin, BaseEstimator):
+    """Features of the tokens of sentences, from templates: for named entities, parts of speech, chunks.
+
+    A token is a word, a tuple of a word and other columns (a part of speech, a lemma), or a dict of them. It gets the
+    words around it, its prefixes and suffixes, its shape, the other columns around it and their neighbouring pairs, and
+    membership in gazetteers, as named features of value 1 such as ``"word[-1]=the"`` or ``"suffix3=ing"``.
+
+    Nothing is learned: names are numbered by :class:`SequenceSVM`, which takes the templates as ``features=``, or
+    stands behind them in a pipeline.
+
+    Parameters
+    ----------
+    window : int
+        How many tokens before and after are looked at.
+    affixes : int
+        The longest prefixes and suffixes, in characters; 0 for none.
+    shape : bool
+        Whether the pattern of capitals (X), small letters (x), digits (d) and other characters counts.
+    lowercase : bool
+        Whether words and affixes are compared in lower case; shapes tell capitals all the same.
+    pairs : bool
+        Whether neighbouring pairs of words, and of the other columns, are features, too.
+    columns : sequence of str, optional
+        Names of the columns of a token, the word first. Of tuples "word", "column1", … if not given; of dicts all keys.
+    gazetteers : dict of name to phrases, optional
+        Lists of words or phrases, such as the names of cities; the longest phrase counts.
+
+    Examples
+    --------
+    >>> templates = TokenFeatures(window=1, affixes=2, gazetteers={"city": ["New York"]})
+    >>> templates.transform([["New", "York", "fell"]])[0][2]
+    ['word[-1]=york', 'word[0]=fell', 'word[1]=</s>', 'word[-1]|word[0]=york|fell', 'word[0]|word[1]=fell|</s>', \
+'prefix1=f', 'suffix1=l', 'prefix2=fe', 'suffix2=ll', 'shape=x']
+    """
+
+    window: int = 2
+    affixes: int = 3
+    shape: bool = True
+    lowercase: bool = True
+    pairs: bool = True
+    columns: Sequence[str] | None = None
+    gazetteers: Mapping[str, Sequence[str]] | None = None
+
+    def fit(self, X: Any = None, y: Any = None) -> TokenFeatures:
+        """Check the settings; there is nothing to learn."""
+        whole("window", self.window, 0, 100)
+        whole("affixes", self.affixes, 0, 100)
+        for name in ("shape", "lowercase", "pairs"):
+            switch(name, getattr(self, name))
+        for name, listed in dict(self.gazetteers or {}).items():
+            if isinstance(listed, str) or not all(isinstance(phrase, str) for phrase in listed):
+                raise ValueError(f"gazetteers[{name!r}] must be a list of words or phrases, got {shown(listed)}.")
+        return self
+
+    def transform(self, X: Sequence[Any]) -> NamedTokens:
+        """The features of all tokens of a list of sentences."""
+        self.fit()
+        columns, offsets = columns_of(X, self.columns)
+        return encoded(self._features(columns, offsets), offsets)
+
+    def _features(self, columns: dict[str, Column], offsets: np.ndarray) -> Iterator[tuple[str, Column]]:
+        size = np.repeat(np.diff(offsets), np.diff(offsets))
+        place = np.arange(size.size) - np.repeat(offsets[:-1], np.diff(offsets))
+        (first, words), *others = columns.items()
+        plain = words.map(str.lower) if self.lowercase else words
+        for name, column in [(first, plain), *others]:
+            yield from self._around(name, column, place, size)
+        for k in range(1, self.affixes + 1):
+            yield f"prefix{k}", plain.map(partial(_affix, k))
+            yield f"suffix{k}", plain.map(partial(_affix, -k))
+        if self.shape:
+            yield "shape", words.map(word_shape)
+        for name, listed in (self.gazetteers or {}).items():
+            yield f"in:{name}", phrases(words, listed, self.lowercase, place, size)
+
+    def _around(self, name: str, column: Column, place: np.ndarray, size: np.ndarray) -> Iterator[tuple[str, Column]]:
+        near = {by: column.shifted(by, place, size) for by in range(-self.window, self.window + 1)}
+        for by, value in near.items():
+            yield f"{name}[{by}]", value
+        for by in range(-self.window, self.window) if self.pairs else ():
+            yield f"{name}[{by}]|{name}[{by + 1}]", near[by].joined(near[by + 1])
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        tags.input_tags.two_d_array = False
+        return tags
+
+
+def _affix(size: int, word: str) -> str | None:
+    """The first characters of a word, or for a negative size the last ones; none of a shorter word."""
+    if len(word) < abs(size):
+        return None
+    return word[:size] if size > 0 else word[size:]

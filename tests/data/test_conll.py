@@ -1,0 +1,115 @@
+"""CoNLL files: what is read, what is refused and where, and files that are written and read again."""
+
+import gzip
+
+import pytest
+
+import maxmargin as mm
+from maxmargin.data import DataError, read_conll, write_conll
+
+CHUNKS = "Rome NNP B-LOC\nfell VBD O\n\n# # B-NP\n5 CD I-NP\n\n"
+UNIVERSAL = """\
+# sent_id = 1
+# text = vámonos al mar
+1-2\tvámonos\t_\t_\t_\t_\t_\t_\t_\t_
+1\tvamos\tir\tVERB\tV\t_\t0\troot\t_\t_
+2\tnos\tnosotros\tPRON\tP\t_\t1\tobj\t_\t_
+2.1\tempty\t_\t_\t_\t_\t_\t_\t_\t_
+
+1\ta b\t_\tX\tX\t_\t0\troot\t_\t_
+"""
+
+
+def written(folder, text, name="train.conll"):
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def test_the_last_column_is_the_label(tmp_path):
+    X, Y = read_conll(written(tmp_path, CHUNKS))
+    assert X == [[("Rome", "NNP"), ("fell", "VBD")], [("#", "#"), ("5", "CD")]]
+    assert Y == [["B-LOC", "O"], ["B-NP", "I-NP"]]
+    assert read_conll(tmp_path / "train.conll", [0, -1])[0] == [["Rome", "fell"], ["#", "5"]]
+    assert read_conll(tmp_path / "train.conll", [1], labels=False) == [["NNP", "VBD"], ["#", "CD"]]
+
+
+def test_universal_dependencies(tmp_path):
+    path = written(tmp_path, UNIVERSAL, "es.conllu")
+    assert read_conll(path) == ([["vamos", "nos"], ["a b"]], [["VERB", "PRON"], ["X"]])
+    assert read_conll(path, ["FORM", "head", "DEPREL"])[0][0] == [("vamos", "0"), ("nos", "1")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CHUNKS.rstrip("\n"),  # no line end at the end
+        CHUNKS.replace("\n", "\r\n"),
+        "\ufeff" + CHUNKS,
+        "-DOCSTART- -X- O\n\n" + CHUNKS,
+        "\n\n" + CHUNKS + " \n\n",
+        CHUNKS.replace(" ", "  "),
+        "# a comment without tabs\n" + CHUNKS.replace(" ", "\t"),
+        gzip.compress(CHUNKS.encode()),
+    ],
+)
+def test_forms_of_the_same_sentences(tmp_path, text):
+    plain = read_conll(written(tmp_path, CHUNKS, "plain.conll"))
+    assert read_conll(written(tmp_path, text, "other.conll" + ".gz" * isinstance(text, bytes))) == plain
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        ("a b\nc\n", 2, "1 columns, the lines before have 2"),
+        ("a X\n\nb\tX\tY\n", 3, "columns"),
+        ("a\nb\n", 1, "labels=False"),
+        ("", None, "no tokens"),
+        ("\n\n", None, "no tokens"),
+        (b"a X\n\xff\xfe X\n", 2, "UTF-8"),
+        ("caf\xe9 X\n".encode("utf-16"), 1, "UTF-8"),
+        ("a X\n" + "b" * (10 << 20) + " X\n", 2, "characters"),
+        ("a\tX\n\tX\n", 2, "empty column"),
+    ],
+)
+def test_a_bad_file_is_one_error_with_its_line(tmp_path, text, line, said):
+    path = written(tmp_path, text)
+    with pytest.raises(DataError, match=said) as caught:
+        read_conll(path)
+    assert caught.value.path == str(path)
+    assert caught.value.row == line
+    assert str(path) in str(caught.value)
+    assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize("columns", [[0, 7], ["FORM"], ["nothing", 1], [True, 1], [0]])
+def test_columns_that_are_not_there(tmp_path, columns):
+    with pytest.raises(DataError, match="column"):
+        read_conll(written(tmp_path, CHUNKS), columns)
+
+
+def test_what_is_written_is_read_again(tmp_path):
+    X, Y = read_conll(written(tmp_path, UNIVERSAL, "es.conllu"), ["FORM", "LEMMA", "UPOS"])
+    write_conll(tmp_path / "again.conll", X, Y)
+    assert read_conll(tmp_path / "again.conll") == (X, Y)
+    for bad in ("", "a\tb", "a\nb"):
+        with pytest.raises(ValueError, match="Sequence 0, token 0"):
+            write_conll(tmp_path / "again.conll", [[bad]], [["X"]])
+    assert read_conll(tmp_path / "again.conll") == (X, Y), "what was there is kept"
+
+
+def test_a_file_is_a_source_of_sentences(tmp_path):
+    """Training from the file gives what training in memory gives, features from templates included."""
+    text = "".join(
+        f"{word} {tag}\n" + "\n" * (k % 3 == 2) for k, (word, tag) in enumerate([("a", "X"), ("B", "Y")] * 9)
+    )
+    path = written(tmp_path, text)
+    X, Y = read_conll(path)
+    tagger = mm.SequenceSVM(features=mm.features.TokenFeatures(), random_state=0, tol=1e-6)
+    whole = tagger.fit(X, Y).certificate_
+    from_file = tagger.fit(mm.data.open(path, chunk_rows=2)).certificate_
+    assert from_file.lower <= whole.upper
+    assert whole.lower <= from_file.upper
+    assert tagger.predict(X) == Y
+    with pytest.raises(DataError, match="columns= means nothing for svmlight"):
+        mm.data.open(written(tmp_path, "1 1:2\n", "a.svm"), columns=[0, 1])
