@@ -189,13 +189,13 @@ def _content(estimator: Any, where: str, arrays: dict[str, np.ndarray]) -> dict[
     return content
 
 
-def _fitted(estimator: Any) -> dict[str, Any]:
+def _fitted(estimator: object) -> dict[str, Any]:
     """What ``fit`` has set."""
     present = [k for k in _IF_PRESENT if hasattr(estimator, k)]
     return {k: getattr(estimator, k) for k in [*_KNOWN[type(estimator).__name__].fitted, *present]}
 
 
-def _storable(estimator: Any, name: str, value: Any) -> Any:
+def _storable(estimator: object, name: str, value: object) -> Any:
     """A parameter as the file can hold it. Objects that are needed for fitting only are left at their defaults."""
     if name == "random_state":  # a generator's position is no part of the model
         return value if isinstance(value, int | np.integer) and value < 2**63 else None
@@ -217,7 +217,7 @@ def _storable(estimator: Any, name: str, value: Any) -> Any:
     return value
 
 
-def load(path: str | Path, *, model: Any = None) -> Any:
+def load(path: str | Path, *, model: object = None) -> Any:
     """Read an estimator that ``save`` wrote; ``ModelFileError`` if the file is no such file, or a damaged one.
 
     Nothing in the file is executed: it holds numbers and text, and names only what this version knows. A model of
@@ -356,7 +356,7 @@ def _read(path: str | Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
         ) from None
 
 
-def encode(value: Any, where: str, arrays: dict[str, np.ndarray]) -> Any:
+def encode(value: object, where: str, arrays: dict[str, np.ndarray]) -> Any:
     """JSON for ``value``; numeric arrays go to ``arrays``, not copied, and leave their name behind."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -391,7 +391,7 @@ def encode(value: Any, where: str, arrays: dict[str, np.ndarray]) -> Any:
     )
 
 
-def decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
+def decode(value: object, arrays: dict[str, np.ndarray]) -> Any:
     """What ``encode`` was given."""
     if isinstance(value, list):
         return [decode(v, arrays) for v in value]

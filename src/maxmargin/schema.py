@@ -38,7 +38,7 @@ def check(owner: str, values: Mapping[str, Any], specs: Mapping[str, str]) -> No
             raise ValueError(f"{name} of {owner} must be {spec}{told}; it is {_described(values[name])}")
 
 
-def is_label(value: Any) -> bool:
+def is_label(value: object) -> bool:
     """Whether a value may name a class: text, a number that is finite, or a tuple of such."""
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, tuple):
@@ -46,7 +46,7 @@ def is_label(value: Any) -> bool:
     return isinstance(value, _LABELS) and (not isinstance(value, float) or bool(np.isfinite(value)))
 
 
-def _fits(value: Any, one: str, sizes: dict[str, int]) -> bool:
+def _fits(value: object, one: str, sizes: dict[str, int]) -> bool:
     found = _ONE.fullmatch(one)
     assert found is not None, one
     kind, axes, below = found.groups()
@@ -67,7 +67,7 @@ def _fits(value: Any, one: str, sizes: dict[str, int]) -> bool:
     return kind in (cls.__name__ for cls in type(value).__mro__)
 
 
-def _fits_array(value: Any, kind: str, axes: list[str], below: str | None, sizes: dict[str, int]) -> bool:
+def _fits_array(value: object, kind: str, axes: list[str], below: str | None, sizes: dict[str, int]) -> bool:
     if not isinstance(value, np.ndarray):
         return False
     if axes != ["..."]:
@@ -95,7 +95,7 @@ def _are_labels(value: np.ndarray) -> bool:
         return False
 
 
-def _described(value: Any) -> str:
+def _described(value: object) -> str:
     if isinstance(value, np.ndarray):
         if value.dtype.kind == "f" and not np.isfinite(value).all():
             return f"an array with entries that are not finite, of shape {value.shape}"

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 
-def one_of(name: str, value: Any, known: Iterable[str], besides: str = "") -> Any:
+def one_of(name: str, value: object, known: Iterable[str], besides: str = "") -> Any:
     """The value, if it is one of the known names. ``besides`` is what else the argument may be.
 
     >>> one_of("loss", "hing", ["hinge", "squared_hinge"])
@@ -25,7 +25,7 @@ def one_of(name: str, value: Any, known: Iterable[str], besides: str = "") -> An
     raise ValueError(f"{name} must be one of {known}{besides}, got {shown(value)}.{meant(value, known)}")
 
 
-def meant(value: Any, known: Iterable[str]) -> str:
+def meant(value: object, known: Iterable[str]) -> str:
     """The sentence that names what was probably meant, if anything comes close."""
     if not isinstance(value, str):
         return ""
@@ -43,14 +43,14 @@ def lacking(value: object, *names: str) -> list[str]:
     return [name for name in names if not hasattr(value, name)]
 
 
-def check_object(name: str, value: Any) -> Any:
+def check_object(name: str, value: object) -> Any:
     """The value, unless it is a class where an object of it is needed: the parentheses were forgotten."""
     if isinstance(value, type):
         raise ValueError(f"{name} is the class {value.__name__}; give an object of it: {value.__name__}(…).")
     return value
 
 
-def check_unmasked(name: str, given: Any) -> None:
+def check_unmasked(name: str, given: object) -> None:
     """Refuse arrays with masked values, also in a list: what stands behind a mask is not meant to be used.
 
     A mask that hides nothing is no harm.
@@ -91,7 +91,7 @@ def whole(name: str, value: Any, least: int = 1, most: int = 2**63 - 1) -> int:
     return int(value)
 
 
-def numbers(name: str, value: Any) -> np.ndarray:
+def numbers(name: str, value: object) -> np.ndarray:
     """A number or an array of numbers, as float64."""
     try:
         return np.asarray(value, dtype=np.float64)
@@ -109,13 +109,13 @@ def indices(name: str, value: Any) -> np.ndarray:
     return index
 
 
-def switch(name: str, value: Any) -> None:
+def switch(name: str, value: object) -> None:
     """True or False, or what stands for them in a table of settings."""
     if not isinstance(value, bool) and not (hasattr(value, "__index__") and value in (0, 1)):
         raise ValueError(f"{name} must be True or False, got {shown(value)}.")
 
 
-def shown(value: Any, most: int = 80) -> str:
+def shown(value: object, most: int = 80) -> str:
     """A value as a message shows it: on one line, and cut where it is long."""
     try:
         text = " ".join(repr(_plain(value)).split())

@@ -34,7 +34,7 @@ class FitLog(ABC):
             self._step = max(self._step + 1, getattr(record, "number", 0))
             self._attempt(lambda: self.log(numbers_of(record), self._step))
 
-    def end(self, estimator: Any, error: BaseException | None) -> None:
+    def end(self, estimator: object, error: BaseException | None) -> None:
         """The fit is over; ``error`` is what ended it before its time."""
         self._attempt(lambda: self.finish(estimator, error))
         self._attempt(lambda: self.close(error), whatever=True)
@@ -44,7 +44,7 @@ class FitLog(ABC):
         """Write down the numbers of one record."""
 
     @abstractmethod
-    def finish(self, estimator: Any, error: BaseException | None) -> None:
+    def finish(self, estimator: object, error: BaseException | None) -> None:
         """Write down what the fit has come to."""
 
     @abstractmethod
@@ -65,7 +65,7 @@ class FitLog(ABC):
         warnings.warn(message, RuntimeWarning, stacklevel=users_line())
 
 
-def numbers_of(record: Any) -> dict[str, float]:
+def numbers_of(record: object) -> dict[str, float]:
     """The finite numbers of a record by name, and the relative gap where both bounds are known."""
     found = {name: value for name, value in vars(record).items() if name != "number"}
     numbers = {
@@ -78,7 +78,7 @@ def numbers_of(record: Any) -> dict[str, float]:
     return numbers
 
 
-def conclusion(estimator: Any) -> dict[str, float]:
+def conclusion(estimator: object) -> dict[str, float]:
     """The certificate of a fitted estimator as numbers, as far as they are finite."""
     certificate = getattr(estimator, "certificate_", None)
     if certificate is None:

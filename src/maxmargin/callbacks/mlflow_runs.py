@@ -64,7 +64,7 @@ class MLflow:
         self.report = report
         self.run_ids: list[str] = []
 
-    def begin(self, estimator: Any) -> FitLog:
+    def begin(self, estimator: object) -> FitLog:
         """A log for one fit."""
         mlflow = needed("mlflow", "mlflow", "A log in MLflow")
         if self.run_id is not None:

@@ -46,7 +46,7 @@ class TensorBoard:
         self.folder = Path(folder)
         self.name = name
 
-    def begin(self, estimator: Any) -> FitLog:
+    def begin(self, estimator: object) -> FitLog:
         """A log for one fit, in a sub-folder of its own."""
         return _Events(self._new_folder(self.name or type(estimator).__name__), estimator)
 
@@ -76,7 +76,7 @@ class _Events(FitLog):
         for name, value in numbers.items():
             self._writer.add_scalar(name, value, step)
 
-    def finish(self, estimator: Any, error: BaseException | None) -> None:
+    def finish(self, estimator: object, error: BaseException | None) -> None:
         if error is not None:
             self._writer.add_text("error", f"{type(error).__name__}: {error}")
             return

@@ -180,7 +180,7 @@ def _bags(X: Any, kind: Any, thorough: bool) -> None:
         _used(LatentSVC(bound=bound, max_bounds=3), bags, y)
 
 
-def _clusters(X: Any, kind: Any, thorough: bool) -> None:
+def _clusters(X: object, kind: object, thorough: bool) -> None:
     from .. import GMMKMeans
 
     for bound in ("merge", "random", "kmeans", "gmme") if thorough else ("merge",):

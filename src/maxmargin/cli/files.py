@@ -103,7 +103,7 @@ def reading(args: argparse.Namespace) -> dict[str, Any]:
     return {key: value for key, value in said.items() if value is not None}
 
 
-def open_source(paths: list[str], args: argparse.Namespace, *, like: Any = None, **more: Any) -> Any:
+def open_source(paths: list[str], args: argparse.Namespace, *, like: object = None, **more: Any) -> Any:
     """The source that the arguments name, read in the same way as what the model ``like`` was trained on."""
     from .. import data
     from ..data.opening import takes

@@ -118,7 +118,7 @@ def warnings_in_plain_words(translated: Callable[[str], str] = str) -> Iterator[
     say that with the certificate."""
     from sklearn.exceptions import ConvergenceWarning
 
-    def show(message: Any, category: Any, *_: Any, **__: Any) -> None:
+    def show(message: object, category: object, *_: Any, **__: Any) -> None:
         warn(translated(str(message)))
 
     with warnings.catch_warnings():
@@ -132,7 +132,7 @@ def warnings_in_plain_words(translated: Callable[[str], str] = str) -> Iterator[
         yield
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """Types that JSON has."""
     if isinstance(value, dict):
         return {str(key): _plain(entry) for key, entry in value.items()}

@@ -103,7 +103,7 @@ TASKS = {
 }  # fmt: skip
 
 
-def task_of(model: Any, path: str = "The file") -> Task:
+def task_of(model: object, path: str = "The file") -> Task:
     """The task that a model was trained for."""
     found = next((task for task in TASKS.values() if task.estimator == type(model).__name__), None)
     if found is None:

@@ -147,14 +147,14 @@ def _fit_options(kind: Kind[Any], transport: Transport | None) -> dict[str, Any]
     if args.progress and not kind.talk.on_terminal:
         who = "" if transport is None else f", {transport.n_workers} worker{'s' * (transport.n_workers > 1)}"
 
-        def log(record: Any) -> None:
+        def log(record: object) -> None:
             print(kind.line(record) + who, file=sys.stderr, flush=True)
 
         given["callbacks"] = (log,)
     return given
 
 
-def _report(page: str, kind: Kind[Any], data: Any, facts: dict[str, Any]) -> None:
+def _report(page: str, kind: Kind[Any], data: object, facts: dict[str, Any]) -> None:
     from .. import report
 
     draw_into_files()

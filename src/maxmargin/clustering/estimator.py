@@ -215,12 +215,12 @@ class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         self._mass, self._means, self._least = past
         return self
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: object) -> np.ndarray:
         """The nearest centre of each row."""
         X = self._seen(X)
         return self._measured(X, np.ones(X.shape[0])).near
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: object) -> np.ndarray:
         """Distances to all centres: array (n_samples, n_clusters)."""
         return euclidean_distances(self._seen(X), self.cluster_centers_)
 
@@ -250,7 +250,7 @@ class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
     def _n_features_out(self) -> int:
         return self.cluster_centers_.shape[0]
 
-    def _seen(self, X: Any) -> np.ndarray:
+    def _seen(self, X: object) -> np.ndarray:
         check_is_fitted(self)
         return inputs.check_matrix(self, X, reset=False, accept_sparse=False)
 
@@ -292,7 +292,7 @@ class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
 
         return start, False
 
-    def _checked(self, init: Any, X: np.ndarray) -> np.ndarray:
+    def _checked(self, init: object, X: np.ndarray) -> np.ndarray:
         shape = (self.n_clusters, X.shape[1])
         try:
             centres = np.array(init, dtype=np.float64, order="C")

@@ -13,7 +13,7 @@ from ..problem import Planes
 _OBJECT = 112  # bytes of an array besides its numbers
 
 
-def bytes_of(answer: Any) -> int:
+def bytes_of(answer: object) -> int:
     """Bytes of an answer, as far as it tells."""
     size = getattr(answer, "nbytes", None)
     return sys.getsizeof(answer) if size is None else size + _OBJECT

@@ -74,7 +74,7 @@ def in_their_words(model: Any, message: str) -> str:
 
 
 @contextmanager
-def failing(model: Any, what: str, i: int) -> Iterator[None]:
+def failing(model: object, what: str, i: int) -> Iterator[None]:
     """An error of a user's model becomes one that says ``what`` has failed, on example i."""
     try:
         yield

@@ -104,7 +104,7 @@ class Sizes:
         self.model = model
         self.parts: list[Any] = []
 
-    def look(self, X: Any, Y: Any) -> None:
+    def look(self, X: object, Y: object) -> None:
         part = sized(self.model, X, Y)
         if self.parts and hasattr(part, "joined"):
             part = self.parts.pop().joined([part])

@@ -107,7 +107,7 @@ def _broken(name: str, what: str) -> ValueError:
     return ValueError(f"{name} is a broken sparse matrix: {what}. {_MEND}")
 
 
-def as_table(x: Any, name: str, rows: str = "one row per example", *, hint: str = "", vector: bool = False) -> Any:
+def as_table(x: object, name: str, rows: str = "one row per example", *, hint: str = "", vector: bool = False) -> Any:
     """What was given as a matrix of numbers, dense or CSR, that can be relied on; a ``vector`` may be its one row.
 
     ``rows`` is what the message says of them, and ``hint`` what else is said of what is no matrix.
@@ -126,7 +126,7 @@ def as_table(x: Any, name: str, rows: str = "one row per example", *, hint: str 
     return table
 
 
-def as_matrix(X: Any, width: int | None = None) -> Any:
+def as_matrix(X: object, width: int | None = None) -> Any:
     """A matrix of finite numbers, dense or CSR, one row per example; a single vector is one row.
 
     float32 and float64 stay as they are, other numbers become float64.

@@ -150,7 +150,7 @@ def _encode(X: Sequence[Any], number: Any, numbers: Any = None) -> tuple[np.ndar
 _TOKENS = (str, dict, list, tuple, set, frozenset)
 
 
-def _stranger(i: int, t: int, token: Any, first: Any) -> str:
+def _stranger(i: int, t: int, token: object, first: object) -> str:
     """What to say of a token that is none, or not of the kind of the first one."""
     message = f"Sequence {i}, token {t}: got {type(token).__name__}: {shown(token, 60)}. "
     if first is None:

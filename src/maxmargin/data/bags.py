@@ -109,7 +109,7 @@ def as_bags(X: Any, width: int | None = None, *, finite: bool = True) -> Bags:
     return bags
 
 
-def _of_matrix(matrix: Any, first: np.ndarray) -> Bags:
+def _of_matrix(matrix: object, first: np.ndarray) -> Bags:
     table = _numbers(matrix, "The matrix of instances")
     if first.ndim != 1 or first.dtype.kind not in "iu" or first[0] != 0 or first[-1] != table.shape[0]:
         raise ValueError(
@@ -138,7 +138,7 @@ def _of_list(X: Any, width: int | None) -> Bags:
     return Bags(*stacked(tables, np.float32 if all(t.dtype == np.float32 for t in tables) else np.float64))
 
 
-def _numbers(x: Any, name: str) -> Any:
+def _numbers(x: object, name: str) -> Any:
     """A matrix, dense in C order or CSR; float32 stays, other numbers become float64."""
     table = as_table(x, name, "one row per instance", hint=_ONE)
     precision = np.float32 if table.dtype == np.float32 else np.float64

@@ -38,7 +38,7 @@ _SHARE = 0.75  # of the memory that rows may take: the rest is for the chunk at 
 
 
 def convert(
-    what: Any,
+    what: object,
     folder: str | os.PathLike[str],
     *,
     shuffle: bool = True,

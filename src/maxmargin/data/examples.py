@@ -156,7 +156,7 @@ def _chunk(part: list[Any], first: int) -> Chunk:
     return Chunk(np.arange(first, first + len(part)), xs, ys)
 
 
-def _once(given: Any) -> DataError:
+def _once(given: object) -> DataError:
     if hasattr(given, "__next__"):
         return DataError(
             f"A {type(given).__name__} can be gone through only once, training needs many passes. Give the function "

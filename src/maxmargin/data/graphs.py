@@ -84,7 +84,7 @@ class Graphs:
         )
 
 
-def _edges(i: int, x: Any, n_nodes: int) -> np.ndarray:
+def _edges(i: int, x: object, n_nodes: int) -> np.ndarray:
     check_unmasked(f"The edges of graph {i}", x)
     edges = np.asarray(x)
     if edges.size == 0:
@@ -100,7 +100,7 @@ def _edges(i: int, x: Any, n_nodes: int) -> np.ndarray:
     return np.ascontiguousarray(edges, dtype=np.int32)
 
 
-def _edge_features(i: int, x: Any, n_edges: int) -> np.ndarray:
+def _edge_features(i: int, x: object, n_edges: int) -> np.ndarray:
     if x is None:
         return np.empty((n_edges, 0))
     check_unmasked(f"The edge features of graph {i}", x)

@@ -125,7 +125,7 @@ def packed(array: np.ndarray | None) -> np.ndarray | Place | None:
     return Place(os.path.abspath(path), stamp, start, array.dtype, array.shape, array.strides)
 
 
-def unpacked(travelled: Any) -> Any:
+def unpacked(travelled: object) -> Any:
     """What ``packed`` was given."""
     return travelled.array() if isinstance(travelled, Place) else travelled
 

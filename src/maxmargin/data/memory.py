@@ -152,17 +152,17 @@ class Arrays(Chunked):
                     part.reshape(-1).view(np.uint8)[::4096].max()
         return chunk
 
-    def _with_columns(self, i: int, x: Any) -> Chunk:
+    def _with_columns(self, i: int, x: object) -> Chunk:
         a, b = self.offsets[i], self.offsets[i + 1]
         return Chunk(np.arange(a, b), x, *(c if c is None else c[a:b] for c in self._columns))
 
 
-def open_arrays(x: Any, labels: Any, groups: Any, weights: Any, **options: Any) -> Arrays:
+def open_arrays(x: object, labels: object, groups: object, weights: object, **options: Any) -> Arrays:
     """A matrix and its columns, as they may be given."""
     return Arrays(x, *(_load_column(column) for column in (labels, groups, weights)), **options)
 
 
-def open_npy(paths: Sequence[str], labels: Any, groups: Any, weights: Any, **options: Any) -> Arrays:
+def open_npy(paths: Sequence[str], labels: object, groups: object, weights: object, **options: Any) -> Arrays:
     """A ``.npy`` file as a source, never read whole."""
     path = paths[0]
     if len(paths) > 1:
@@ -181,7 +181,7 @@ def open_npy(paths: Sequence[str], labels: Any, groups: Any, weights: Any, **opt
     return open_arrays(table, labels, groups, weights, file=file, **options)
 
 
-def _load_column(given: Any) -> Any:
+def _load_column(given: object) -> Any:
     """Labels, groups or weights as they may be given: an array, or the path of a ``.npy`` file."""
     if isinstance(given, str | Path):
         if not os.fspath(given).endswith(".npy"):
@@ -198,7 +198,7 @@ def _chunk_rows(x: Any, dtype: np.dtype) -> int:
     return max(1, int(CHUNK_BYTES / max(1, row)))
 
 
-def _column(given: Any, n: int, name: str) -> np.ndarray | None:
+def _column(given: object, n: int, name: str) -> np.ndarray | None:
     if given is None:
         return None
     check_unmasked(name, given)

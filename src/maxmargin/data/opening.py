@@ -88,11 +88,11 @@ _WITH_GROUPS = ("arrays", "npy", "folder")
 
 
 def open(
-    what: Any,
+    what: object,
     *,
-    labels: Any = None,
-    groups: Any = None,
-    weights: Any = None,
+    labels: object = None,
+    groups: object = None,
+    weights: object = None,
     chunk_rows: int | None = None,
     n_features: int | None = None,
     label: str | None = None,
@@ -103,7 +103,7 @@ def open(
     on_error: str = "raise",
     n_jobs: int = 1,
     dtype: DTypeLike | None = None,
-    filesystem: Any = None,
+    filesystem: object = None,
 ) -> Source:
     """Data as a source, read chunk by chunk: nothing is loaded before it is needed.
 
@@ -168,7 +168,7 @@ def open(
 _DEFAULTS: dict[str, Any] = dict(open.__kwdefaults__ or {})
 
 
-def open_source(what: Any, *, whole_groups: bool = True, **given: Any) -> Source:
+def open_source(what: object, *, whole_groups: bool = True, **given: Any) -> Source:
     """``open``; without ``whole_groups`` rows of a group may be anywhere."""
     unknown = sorted(set(given) - set(_DEFAULTS))
     if unknown:
@@ -206,12 +206,12 @@ def precision(dtype: DTypeLike) -> str:
     return name
 
 
-def takes(what: Any, option: str, options: dict[str, Any]) -> bool:
+def takes(what: object, option: str, options: dict[str, Any]) -> bool:
     """Whether an option means something for what is to be opened with these others."""
     return option in _KINDS[_kind(what, options.get("labels") is not None, options.get("filesystem"))[0]].takes
 
 
-def _kind(what: Any, labelled: bool, filesystem: Any) -> tuple[str, Any, Disk | None]:
+def _kind(what: object, labelled: bool, filesystem: object) -> tuple[str, Any, Disk | None]:
     """What was given: its kind, the thing itself (paths as a list), and where paths are."""
     if hasattr(what, "chunks") and callable(what.chunks) and hasattr(what, "n_features"):
         return "source", what, None
@@ -234,7 +234,7 @@ def _kind(what: Any, labelled: bool, filesystem: Any) -> tuple[str, Any, Disk | 
     return "pairs", what, None
 
 
-def _paths_kind(names: list[str], filesystem: Any) -> tuple[str, list[str], Disk]:
+def _paths_kind(names: list[str], filesystem: object) -> tuple[str, list[str], Disk]:
     store, names = located(names, filesystem)
     paths = [path for name in names for path in store.found(name)]
     kinds = [_kind_of_file(path, store) for path in paths]

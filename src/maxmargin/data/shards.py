@@ -192,7 +192,7 @@ class Shards(Chunked):
             return csr_view(arrays[0], arrays[1], given, self.n_features)
         return given.reshape(batch.rows, self.n_features)
 
-    def _with_columns(self, i: int, arrays: list[np.ndarray], x: Any) -> Chunk:
+    def _with_columns(self, i: int, arrays: list[np.ndarray], x: object) -> Chunk:
         path, batch = self._batches[i]
         self._check(i, arrays, "labels", lambda: "")
         left = iter(arrays)

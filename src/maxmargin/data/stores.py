@@ -228,7 +228,7 @@ def other_data(path: str) -> DataError:
     )
 
 
-def located(names: list[str], filesystem: Any = None) -> tuple[Disk, list[str]]:
+def located(names: list[str], filesystem: object = None) -> tuple[Disk, list[str]]:
     """Where paths are, and the paths there, which may be patterns: in a file system that is given, or as URIs say.
 
     >>> located(["file:///data/part-*.parquet"])[1]
@@ -250,7 +250,7 @@ def located(names: list[str], filesystem: Any = None) -> tuple[Disk, list[str]]:
     return places[0][0], [path for _, path in places]
 
 
-def _store_of(given: Any) -> Disk:
+def _store_of(given: object) -> Disk:
     """A file system as users give it."""
     import pyarrow.fs as fs
 

@@ -86,7 +86,7 @@ class Whole:
     def release(self, i: int) -> None:
         """The memory is the user's."""
 
-    def replaced(self, x: Any, y: Any) -> Whole:
+    def replaced(self, x: object, y: object) -> Whole:
         """The same examples in another form."""
         return Whole(x, y, self._chunk.group, self._chunk.weight, fingerprint=self._fingerprint)
 

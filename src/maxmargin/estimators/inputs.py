@@ -33,7 +33,7 @@ Column = ArrayLike | None
 _NO_LABELS = "no labels"
 
 
-def check_matrix(estimator: BaseEstimator, X: Any, y: Any = _NO_LABELS, *, reset: bool, **options: Any) -> Any:
+def check_matrix(estimator: BaseEstimator, X: object, y: object = _NO_LABELS, *, reset: bool, **options: Any) -> Any:
     """X (and y, if given) in a form the kernels read: C order or CSR, float32 or float64, finite.
 
     float32 and float64 are kept as they are, without a copy; small integers become float32.
@@ -63,7 +63,7 @@ def check_matrix(estimator: BaseEstimator, X: Any, y: Any = _NO_LABELS, *, reset
     return found
 
 
-def _validated(estimator: BaseEstimator, X: Any, *y: Any, options: dict[str, Any]) -> Any:
+def _validated(estimator: BaseEstimator, X: object, *y: Any, options: dict[str, Any]) -> Any:
     try:
         return validate_data(estimator, X, *y, **options)
     except OverflowError:
@@ -118,7 +118,7 @@ def _check_finite(X: Any, estimator: BaseEstimator) -> None:
     )
 
 
-def check_kind(X: Any) -> None:
+def check_kind(X: object) -> None:
     """Refuse what is no table of numbers."""
     if X is None:
         raise ValueError("X is None. Give a matrix with one row per example: an array, a data frame, a sparse matrix.")
@@ -136,7 +136,7 @@ def check_kind(X: Any) -> None:
         check_types(X)
 
 
-def check_scored(estimator: BaseEstimator, X: Any, y: Any, sample_weight: Column = None) -> None:
+def check_scored(estimator: BaseEstimator, X: object, y: object, sample_weight: Column = None) -> None:
     """What a score compares answers with: as many as there are rows."""
     check_is_fitted(estimator)
     check_kind(X)
@@ -147,7 +147,7 @@ def check_scored(estimator: BaseEstimator, X: Any, y: Any, sample_weight: Column
     check_weights(sample_weight, X)
 
 
-def check_labels(y: Any, name: str = "y") -> None:
+def check_labels(y: object, name: str = "y") -> None:
     """Labels must not mix text and numbers: NumPy would silently turn the numbers into text."""
     if not isinstance(y, np.ndarray):
         check_present(y)

@@ -170,7 +170,7 @@ class LatentStructuralSVM(LatentEstimator):
         weights = inputs.check_weights(sample_weight, np.empty((count(X), 1)))
         return inputs.check_budget(self.C, weights)
 
-    def _regularizer_for(self, model: Any) -> Regularizer:
+    def _regularizer_for(self, model: object) -> Regularizer:
         if self.group_norm is None:
             own = getattr(model, "regularizer", None) if self.regularizer is None else None
             return self._own_regularizer() if own is None else own
@@ -244,7 +244,7 @@ class LatentStructuralSVM(LatentEstimator):
         return self._compared(self._certify(self._again(X, Y, sample_weight), self.coef_))
 
 
-def _check_latent(model: Any) -> None:
+def _check_latent(model: object) -> None:
     """Whether this is a latent model at all."""
     if model is None:
         raise ValueError("LatentStructuralSVM needs a model, for instance maxmargin.models.Bags().")

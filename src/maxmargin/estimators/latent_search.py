@@ -293,7 +293,7 @@ def _pieces(
 
 
 def _of_piece(
-    make: Callable[..., LatentObjective], X: Any, Y: Any, budget: np.ndarray, listable: bool | None
+    make: Callable[..., LatentObjective], X: object, Y: object, budget: np.ndarray, listable: bool | None
 ) -> LatentObjective:
     """The objective of some examples. Whether latent values are numbers is decided by all, not by these alone."""
     objective: Any = make(X, Y, budget)

@@ -107,7 +107,7 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         """
         return training.partial_fit(self, X, y=y)
 
-    def _arrays(self, X: Any, *, reset: bool, y: Any = None, sample_weight: Column = None) -> Whole:  # type: ignore[override]
+    def _arrays(self, X: object, *, reset: bool, y: object = None, sample_weight: Column = None) -> Whole:  # type: ignore[override]
         return self._whole(*self._checked(X, y, reset=reset), sample_weight)
 
     def _survey(self, source: Source) -> tuple[Source, ModelFacts]:
@@ -121,7 +121,7 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
     def _prepared(self, X: Any, Y: Any) -> tuple[Any, np.ndarray]:
         return self._checked(X, Y, reset=False)
 
-    def _checked(self, X: Any, Y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
+    def _checked(self, X: object, Y: object, *, reset: bool) -> tuple[Any, np.ndarray]:
         inputs.check_there(self, Y)
         Y = checked_sparse(Y, "y").toarray() if sp.issparse(Y) else Y
         try:

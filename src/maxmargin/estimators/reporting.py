@@ -50,7 +50,9 @@ class Reporting:
         """
         return self._write_report(path, X, y, None, title, name)
 
-    def _write_report(self, path: Any, X: Any, y: Any, groups: Any, title: str | None, name: str | None) -> Path:
+    def _write_report(
+        self, path: object, X: object, y: object, groups: object, title: str | None, name: str | None
+    ) -> Path:
         from ..report import write
         from ..report.content import Data
         from ..report.page import check_path

@@ -275,11 +275,11 @@ class SequenceSVM(StructuredEstimator):
         paths = self.model_.predict_all(self.prepare(X), self.coef_)
         return [[classes[k] for k in path.tolist()] for path in paths]
 
-    def predict_single(self, x: Any) -> list[Any]:
+    def predict_single(self, x: object) -> list[Any]:
         """The best labels of one sequence."""
         return self.predict([x])[0]
 
-    def k_best(self, x: Any, k: int = 5) -> list[tuple[list[Any], float]]:
+    def k_best(self, x: object, k: int = 5) -> list[tuple[list[Any], float]]:
         """The k best labellings of one sequence with their scores, best first."""
         classes = self._class_list()
         found = self.model_.k_best(self.prepare([x])[0], self.coef_, whole("k", k))
@@ -327,7 +327,7 @@ class SequenceSVM(StructuredEstimator):
         check_is_fitted(self)
         return list(range(self._n_features())) if self._names is None else self._names
 
-    def top_features(self, label: Any, n: int = 10) -> list[tuple[Any, float]]:
+    def top_features(self, label: object, n: int = 10) -> list[tuple[Any, float]]:
         """The n features that speak most for a label (for negative n: against it), with their weights."""
         check_is_fitted(self)
         number = label_numbers(self.classes_)

@@ -105,12 +105,12 @@ def is_numeric(X: Examples) -> bool:
     return isinstance(token, list | tuple) and len(token) > 0 and all(isinstance(v, Real) for v in token)
 
 
-def plain(y: Any) -> Any:
+def plain(y: object) -> Any:
     """Labels as Python objects."""
     return y.tolist() if hasattr(y, "tolist") else y
 
 
-def is_known(label: Any, numbers: dict[Any, int]) -> bool:
+def is_known(label: object, numbers: dict[Any, int]) -> bool:
     try:
         return label in numbers
     except TypeError:
@@ -183,7 +183,7 @@ def as_sequences(X: Any, features: Any = None) -> Examples:
     return [_as_tokens(x) for x in X]
 
 
-def _as_tokens(x: Any) -> Any:
+def _as_tokens(x: object) -> Any:
     if is_frame(x):
         return records(x)
     if isinstance(x, np.ndarray):

@@ -36,7 +36,7 @@ class ClosedStream:
         self.begun = False
         self.began = task._stream_settings()
 
-    def absorb(self, task: Task[Any, Any], problems: list[Problem], facts: Any) -> None:
+    def absorb(self, task: Task[Any, Any], problems: list[Problem], facts: object) -> None:
         """Learn from the constraints of one more chunk: all problems do, or none."""
         n_seen, n = self.states[0].n_seen, problems[0].closed.n_examples
         try:

@@ -123,7 +123,7 @@ class StructuredEstimator(Task[ModelFacts, Source]):
         """Inputs and answers in memory, checked."""
         return self._whole(*check_pairs(X, Y), sample_weight)
 
-    def _whole(self, X: Any, Y: Any, sample_weight: Column) -> Whole:
+    def _whole(self, X: object, Y: object, sample_weight: Column) -> Whole:
         weight = inputs.check_weights(sample_weight, np.empty((count(X), 1)))
         return Whole(X, Y, None, weight, fingerprint=lambda: of_pairs(X, Y, sample_weight))
 
@@ -203,11 +203,11 @@ def look_at(source: Source, look: Callable[[Any, Any], object], check: Prepare) 
     return Layout(source.offsets, chunk.weight)
 
 
-def is_latent(model: Any) -> bool:
+def is_latent(model: object) -> bool:
     return hasattr(model, "complete") or brings_objective(model)
 
 
-def _check_not_latent(model: Any) -> None:
+def _check_not_latent(model: object) -> None:
     if is_latent(model):
         raise ValueError(f"{model!r} has latent variables: it belongs to LatentStructuralSVM.")
 
@@ -232,7 +232,7 @@ def paired(data: Data) -> Data:
     return replace(data, X=X, y=Y)
 
 
-def check_inputs(X: Any, name: str = "X") -> Any:
+def check_inputs(X: object, name: str = "X") -> Any:
     """A list with one entry per example, and at least one."""
     X = X.to_list() if isinstance(X, Listed) else X  # a pandas Series is asked by its index, not by 0, 1, 2, …
     X = checked_sparse(X, name) if sp.issparse(X) else X

@@ -125,7 +125,7 @@ def check_present(y: object) -> None:
         )
 
 
-def present_labels(y: Any) -> Any:
+def present_labels(y: object) -> Any:
     """Labels that are all there. Whole numbers and truth values that could be missing, but are not, stay what they are
     instead of turning into floats; the rest is left to scikit-learn."""
     check_present(y)
@@ -134,7 +134,7 @@ def present_labels(y: Any) -> Any:
     return y
 
 
-def explained(error: Exception, X: Any) -> Exception:
+def explained(error: Exception, X: object) -> Exception:
     """The same complaint of scikit-learn's or NumPy's, with what to do about it."""
     if type(error) not in (TypeError, ValueError):
         return error
@@ -148,7 +148,7 @@ def explained(error: Exception, X: Any) -> Exception:
     return type(error)(f"{text.rstrip().rstrip('.')}. {advice}".rstrip())
 
 
-def _wrong_cell(X: Any) -> str | None:
+def _wrong_cell(X: object) -> str | None:
     """Where the first cell is that is no number."""
     try:
         table = np.asarray(X, dtype=object)

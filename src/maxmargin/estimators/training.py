@@ -146,7 +146,7 @@ T = TypeVar("T", bound=Task)
 E = TypeVar("E", bound=CertifiedEstimator)
 
 
-def fit(task: T, X: Any, run: Run, **others: Any) -> T:
+def fit(task: T, X: object, run: Run, **others: Any) -> T:
     """Train on data in memory, from a source or on a cluster. If it fails, the estimator is what it was before.
 
     But where a search fails after something was learned, that is kept.
@@ -258,8 +258,8 @@ def certify(task: Task, X: Any, **others: Any) -> Certificate:
 
 def path(
     estimator: E,
-    X: Any,
-    y: Any,
+    X: object,
+    y: object,
     *,
     C: Iterable[float] | None = None,
     group_norm: Iterable[float] | None = None,

@@ -53,7 +53,7 @@ class Biased(Stepwise):
                 gains[first[i] + z] = self._ask(i, z, search_state.weights)
         return within_budget(gains, regrets, first, search_state.budget)
 
-    def _ask(self, i: int, z: Any, w: np.ndarray) -> float:
+    def _ask(self, i: int, z: object, w: np.ndarray) -> float:
         value = float(self.bias(i, z, w))
         if not np.isfinite(value):
             raise ValueError(
@@ -65,7 +65,7 @@ class Biased(Stepwise):
     def _by_proposals(self, search_state: SearchState, latent: list[Any], rng: np.random.Generator) -> Latent:
         gain = [self._ask(i, z, search_state.weights) for i, z in enumerate(latent)]
 
-        def welcome(i: int, z: Any) -> bool:
+        def welcome(i: int, z: object) -> bool:
             there = self._ask(i, z, search_state.weights)
             if there < gain[i]:
                 return False

@@ -68,7 +68,7 @@ class Settings:
         whole("max_passes", self.max_passes)
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, int | float | np.number) and math.isfinite(as_float(value))
 
 
@@ -96,7 +96,7 @@ def minimise(
     *,
     weights: np.ndarray | None = None,
     latent: Latent | None = None,
-    alpha: Any = None,
+    alpha: object = None,
     settings: Settings | None = None,
     rng: np.random.Generator | None = None,
     callbacks: Iterable[Callable[[BoundRecord], object]] = (),
@@ -167,7 +167,7 @@ class _Search:
     def __post_init__(self) -> None:
         self.tol = max(self.settings.tol, _LOOSE)
 
-    def begin(self, weights: np.ndarray | None, latent: Latent | None, alpha: Any) -> None:
+    def begin(self, weights: np.ndarray | None, latent: Latent | None, alpha: object) -> None:
         saved = self.checkpoint.load() if self.checkpoint is not None else None
         if saved is not None:
             self._restore(saved)
@@ -350,7 +350,7 @@ class _Search:
                 self.best = self._touching(self.best)
         return replace(self.best, history=self.history, ended=Ending.INTERRUPTED if self.ended is None else self.ended)
 
-    def _keep(self, objective: float, w: np.ndarray, latent: Latent, alpha: Any, certificate: Certificate) -> None:
+    def _keep(self, objective: float, w: np.ndarray, latent: Latent, alpha: object, certificate: Certificate) -> None:
         self.best = LatentSolution(w, latent, objective, alpha, certificate, [], Ending.INTERRUPTED)
 
     def _touching(self, best: LatentSolution) -> LatentSolution:

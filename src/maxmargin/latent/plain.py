@@ -26,7 +26,7 @@ class Completed:
         self.exact = is_exact(model)
         self.called = getattr(model, "called", {})
 
-    def features(self, x: Any, answer: Any) -> Any:
+    def features(self, x: object, answer: object) -> Any:
         return self.model.features(x, answer)
 
     def loss(self, truth: Any, answer: Any) -> float:
@@ -57,7 +57,7 @@ class PlainLatentOracle:
         self.exact = is_exact(model)
         self._can_list = hasattr(model, "latent_scores")
 
-    def bound(self, latent: Any) -> PlainOracle:
+    def bound(self, latent: object) -> PlainOracle:
         return PlainOracle(Completed(self.model), self.X, self.truths(np.arange(self.n_examples), latent))
 
     def truths(self, ids: np.ndarray, latent: Any) -> list[Any]:
@@ -90,7 +90,7 @@ class PlainLatentOracle:
             parts.append(scores)
         return np.concatenate(parts), np.concatenate([[0], np.cumsum([part.size for part in parts])])
 
-    def propose(self, i: int, z: Any, w: np.ndarray, rng: np.random.Generator) -> Any:
+    def propose(self, i: int, z: object, w: np.ndarray, rng: np.random.Generator) -> Any:
         if not hasattr(self.model, "propose"):
             raise ValueError(
                 f"{type(self.model).__name__} can neither list its latent values (latent_scores) nor change one a "

@@ -103,5 +103,5 @@ class StructuralEvaluation:
         ids = np.repeat(np.arange(first.size - 1), np.diff(first))
         return self._weighted(self._top[ids] - scores, ids), first
 
-    def propose(self, i: int, z: Any, rng: np.random.Generator) -> Any:
+    def propose(self, i: int, z: object, rng: np.random.Generator) -> Any:
         return self._oracle.propose(i, z, self._w, rng)

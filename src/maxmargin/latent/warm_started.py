@@ -34,7 +34,7 @@ class WarmStarted:
         """Whether there is a cache that the next bound goes on with."""
         return self._truths is not None
 
-    def turn_to(self, latent: Any) -> WarmStarted:
+    def turn_to(self, latent: object) -> WarmStarted:
         """The values that are fixed in the bound to come."""
         self._latent = latent
         return self

@@ -80,7 +80,7 @@ class Bags:
             f"n_states={self.n_states}, bias={self.bias})"
         )
 
-    def sized(self, X: Any, Y: Any) -> Bags:
+    def sized(self, X: object, Y: object) -> Bags:
         """A copy that knows its sizes: from the data, where they were not given."""
         bags = as_bags(X, self.n_features)
         sized = copy.copy(self)
@@ -124,7 +124,7 @@ class Bags:
     def _costs(self) -> np.ndarray:
         return 1.0 - np.eye(self._sizes()[0]) if self.cost is None else self.cost
 
-    def features(self, x: Any, answer: tuple[int, int]) -> np.ndarray:
+    def features(self, x: object, answer: tuple[int, int]) -> np.ndarray:
         K, S, D = self._sizes()
         y, z = answer
         row = as_bags([x], self.n_features).matrix[z]
@@ -138,7 +138,7 @@ class Bags:
     def loss(self, y: int, answer: tuple[int, int]) -> float:
         return float(self._costs()[labelling.check_labels([y], self._sizes()[0])[0], int(answer[0])])
 
-    def predict(self, x: Any, w: np.ndarray) -> tuple[int, int]:
+    def predict(self, x: object, w: np.ndarray) -> tuple[int, int]:
         return self.predict_all([x], w)[0]
 
     def predict_all(self, X: Any, w: np.ndarray) -> list[tuple[int, int]]:
@@ -152,16 +152,16 @@ class Bags:
             data.bags.check_finite()
         return answers
 
-    def most_violated(self, x: Any, y: int, w: np.ndarray) -> tuple[int, int]:
+    def most_violated(self, x: object, y: int, w: np.ndarray) -> tuple[int, int]:
         return self.latent_oracle([x], [y]).best(np.zeros(1, np.int64), w, self._costs())[0][0]
 
-    def complete(self, x: Any, y: int, w: np.ndarray) -> int:
+    def complete(self, x: object, y: int, w: np.ndarray) -> int:
         return int(np.argmax(self.latent_scores(x, y, w)))
 
-    def latent_scores(self, x: Any, y: int, w: np.ndarray) -> np.ndarray:
+    def latent_scores(self, x: object, y: int, w: np.ndarray) -> np.ndarray:
         return self.latent_oracle([x], [y]).listed(w)[0]
 
-    def latent_oracle(self, X: Any, Y: Any) -> BagsLatent:
+    def latent_oracle(self, X: object, Y: object) -> BagsLatent:
         return BagsLatent(self, X, Y)
 
 
@@ -182,17 +182,17 @@ class BagsLatent:
         self.n_examples, self.n_weights = len(self.bags), model.n_weights
         self._last = np.empty(0), np.empty(0), np.empty(0, np.int64)
 
-    def bound(self, latent: Any) -> BagsOracle:
+    def bound(self, latent: object) -> BagsOracle:
         return BagsOracle(self, checked_instances(self.bags, np.arange(self.n_examples), latent))
 
-    def truths(self, ids: np.ndarray, latent: Any) -> list[tuple[int, int]]:
+    def truths(self, ids: np.ndarray, latent: object) -> list[tuple[int, int]]:
         return list(zip(self.y[ids].tolist(), np.asarray(latent).tolist(), strict=True))
 
     def complete(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         scores, best = self._looked(w)
         return best.copy(), scores[self.bags.first[:-1] + best]
 
-    def scores(self, ids: np.ndarray, latent: Any, w: np.ndarray) -> np.ndarray:
+    def scores(self, ids: np.ndarray, latent: object, w: np.ndarray) -> np.ndarray:
         return self._looked(w)[0][self.bags.first[ids] + checked_instances(self.bags, ids, latent)]
 
     def listed(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -268,7 +268,7 @@ class BagsLatent:
         return Rows(indptr, indices[:n], data[:n], ids.size, self.n_weights)
 
 
-def checked_instances(bags: Instances, ids: np.ndarray, latent: Any) -> np.ndarray:
+def checked_instances(bags: Instances, ids: np.ndarray, latent: object) -> np.ndarray:
     """Instances of some bags as whole numbers, one for each, in range."""
     z = np.asarray(latent)
     if z.shape != ids.shape or z.dtype.kind not in "iu":

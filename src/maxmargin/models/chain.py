@@ -157,13 +157,13 @@ class Chain:
             out[end + y[-1]] += 1.0
         return sp.csr_matrix(out)
 
-    def loss(self, y: Any, y_hat: Any) -> float:
+    def loss(self, y: object, y_hat: object) -> float:
         return labelling.loss(self.cost, y, y_hat)
 
-    def predict(self, x: Any, w: np.ndarray) -> np.ndarray:
+    def predict(self, x: object, w: np.ndarray) -> np.ndarray:
         return self.predict_all([x], w)[0]
 
-    def predict_all(self, X: Any, w: np.ndarray) -> list[np.ndarray]:
+    def predict_all(self, X: object, w: np.ndarray) -> list[np.ndarray]:
         """The best labelling of every sequence."""
         return self.scored(X, w)[0]
 
@@ -186,7 +186,7 @@ class Chain:
             )
         return labelling.split(flat, X.offsets), scores
 
-    def k_best(self, x: Any, w: np.ndarray, k: int) -> list[tuple[np.ndarray, float]]:
+    def k_best(self, x: object, w: np.ndarray, k: int) -> list[tuple[np.ndarray, float]]:
         """The k best labellings with their scores, best first (fewer if there are not as many)."""
         paths, scores = viterbi.k_best(*self._arguments(Sequences.of([x], self._sizes()[1]), w), k)
         if not len(paths):
@@ -209,10 +209,10 @@ class Chain:
         ends = [w[at : at + len(transition)].copy() if at >= 0 else np.zeros(len(transition)) for at in (start, end)]
         return (X.indptr, X.indices, X.values), X.offsets, w, bias, (np.where(forbidden, -np.inf, transition), *ends)
 
-    def most_violated(self, x: Any, y: Any, w: np.ndarray) -> np.ndarray:
+    def most_violated(self, x: object, y: object, w: np.ndarray) -> np.ndarray:
         return self.oracle([x], [y]).rivals(np.zeros(1, np.int64), w).labels[0]
 
-    def oracle(self, X: Any, Y: Any) -> ChainOracle:
+    def oracle(self, X: object, Y: object) -> ChainOracle:
         return ChainOracle(self, X, Y)
 
 

@@ -60,7 +60,7 @@ class Multiclass:
             labelling.check_loss(cost, n_classes, "cost", ())
         self.cost = None if cost is None else np.asarray(cost, dtype=np.float64)
 
-    def sized(self, X: Any, Y: Any) -> Multiclass:
+    def sized(self, X: object, Y: object) -> Multiclass:
         """A copy that knows its sizes: from the data, where they were not given."""
         sized = copy.copy(self)
         if self.n_features is None:
@@ -99,22 +99,22 @@ class Multiclass:
             labelling.check_labels([y, y_hat], len(costs))  # says what is wrong with them
         return float(costs[int(y), int(y_hat)])
 
-    def predict(self, x: Any, w: np.ndarray) -> int:
+    def predict(self, x: object, w: np.ndarray) -> int:
         return self.predict_all(as_matrix(x), w)[0]
 
-    def predict_all(self, X: Any, w: np.ndarray) -> list[int]:
+    def predict_all(self, X: object, w: np.ndarray) -> list[int]:
         """The best class of every row."""
         return np.argmax(self.class_scores(X, w), axis=1).tolist()
 
-    def class_scores(self, X: Any, w: np.ndarray) -> np.ndarray:
+    def class_scores(self, X: object, w: np.ndarray) -> np.ndarray:
         """w·φ(x, y) for every row and class."""
         K, d = self._sizes()
         return np.asarray(as_matrix(X, d) @ np.reshape(w, (K, d)).T)
 
-    def most_violated(self, x: Any, y: int, w: np.ndarray) -> int:
+    def most_violated(self, x: object, y: int, w: np.ndarray) -> int:
         return int(self.oracle(as_matrix(x), [y]).rivals(np.zeros(1, np.int64), w).labels[0])
 
-    def oracle(self, X: Any, Y: Any) -> MulticlassOracle:
+    def oracle(self, X: object, Y: object) -> MulticlassOracle:
         return MulticlassOracle(self, X, Y)
 
 

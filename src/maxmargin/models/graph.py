@@ -146,7 +146,7 @@ class Graph:
     def __repr__(self) -> str:
         return f"Graph(n_labels={self.n_labels}, n_features={self.n_features}, inference={self.inference!r})"
 
-    def features(self, x: Any, y: Any) -> sp.csr_matrix:
+    def features(self, x: object, y: object) -> sp.csr_matrix:
         """φ(x, y), as a sparse matrix of one row."""
         bound = GraphOracle(self, [x], [y])
         graphs, y = bound.graphs, bound.y
@@ -164,10 +164,10 @@ class Graph:
         key = np.concatenate(keys)
         return sp.csr_matrix((np.concatenate(values), (np.zeros(key.size, int), key)), shape=(1, self.n_weights))
 
-    def loss(self, y: Any, y_hat: Any) -> float:
+    def loss(self, y: object, y_hat: object) -> float:
         return labelling.loss(self.cost, y, y_hat)
 
-    def predict(self, x: Any, w: np.ndarray) -> np.ndarray:
+    def predict(self, x: object, w: np.ndarray) -> np.ndarray:
         """The labels of the highest score w·φ(x, y)."""
         return self.predict_all([x], w)[0]
 
@@ -175,7 +175,7 @@ class Graph:
         """The best labels of every graph."""
         return GraphOracle(self, X).best(np.arange(len(X)), w)
 
-    def most_violated(self, x: Any, y: Any, w: np.ndarray) -> np.ndarray:
+    def most_violated(self, x: object, y: object, w: np.ndarray) -> np.ndarray:
         """The labels ŷ of the highest loss(y, ŷ) + w·φ(x, ŷ)."""
         return GraphOracle(self, [x], [y]).best(np.zeros(1, np.int64), w)[0]
 
@@ -251,7 +251,7 @@ class GraphOracle(labelling.LabellingOracle):
         )
 
 
-def grid(features: Any, *, directions: bool = True) -> tuple[np.ndarray, ...]:
+def grid(features: object, *, directions: bool = True) -> tuple[np.ndarray, ...]:
     """A picture as a graph: every pixel is a node, joined to the next one to its right and the one below.
 
     Parameters

@@ -27,7 +27,7 @@ LOSSES = ("hamming", "normalized_hamming")
 NO_LABELS = np.empty(0, np.int32)
 
 
-def as_weights(w: Any, n_weights: int) -> np.ndarray:
+def as_weights(w: object, n_weights: int) -> np.ndarray:
     """Weights as kernels read them: they would read past anything shorter."""
     w = np.ascontiguousarray(w, dtype=np.float64)
     if w.shape != (n_weights,):
@@ -42,7 +42,7 @@ def check_sizes(**sizes: Any) -> None:
             whole(name, size, 0 if name == "n_edge_features" else 1)
 
 
-def sizes(model: Any, *names: str) -> tuple[int, ...]:
+def sizes(model: object, *names: str) -> tuple[int, ...]:
     """The sizes of a model that knows them."""
     found = tuple(getattr(model, name) for name in names)
     if None in found:
@@ -56,7 +56,7 @@ def check_switches(**switches: Any) -> None:
         switch(name, value)
 
 
-def check_loss(cost: Any, n_labels: int | None, name: str = "loss", known: Sequence[str] = LOSSES) -> None:
+def check_loss(cost: object, n_labels: int | None, name: str = "loss", known: Sequence[str] = LOSSES) -> None:
     """A known name, or a table of costs with zeros on the diagonal."""
     if isinstance(cost, str) and known:
         one_of(name, cost, known, " or a table of costs")
@@ -71,7 +71,7 @@ def check_loss(cost: Any, n_labels: int | None, name: str = "loss", known: Seque
         raise ValueError(f"{name}: a table of losses must be finite and not negative, with zeros on the diagonal.")
 
 
-def check_bias(bias: Any) -> float:
+def check_bias(bias: object) -> float:
     """The value of one more feature, 0 for none."""
     if not isinstance(bias, int | float | np.number) or not np.isfinite(as_float(bias)):
         raise ValueError(f"bias must be a finite number, 0 for none; got {shown(bias)}.")
@@ -99,14 +99,14 @@ def joined(models: Sequence[ModelT], same: Sequence[str], most: Sequence[str]) -
     return whole
 
 
-def costs(cost: Any, n_labels: int, length: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def costs(cost: object, n_labels: int, length: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """A table true × answered, and a factor for each example."""
     table = 1.0 - np.eye(n_labels) if isinstance(cost, str) else np.ascontiguousarray(cost, dtype=np.float64)
     normalized = isinstance(cost, str) and cost == "normalized_hamming"
     return table, 1.0 / length if normalized else np.ones(length.size)
 
 
-def loss(cost: Any, y: Any, y_hat: Any) -> float:
+def loss(cost: object, y: object, y_hat: object) -> float:
     """The loss of answering ``y_hat`` where ``y`` is true."""
     y, y_hat = np.asarray(y), np.asarray(y_hat)
     if y.shape != y_hat.shape:
@@ -117,7 +117,7 @@ def loss(cost: Any, y: Any, y_hat: Any) -> float:
     return wrong / y.size if cost == "normalized_hamming" else wrong
 
 
-def check_labels(y: Any, n_labels: float, what: str = "y") -> np.ndarray:
+def check_labels(y: object, n_labels: float, what: str = "y") -> np.ndarray:
     """Labels as an integer array, in range."""
     labels = np.asarray(y)
     if labels.ndim != 1 or labels.dtype.kind not in "iub":

@@ -90,7 +90,7 @@ class MaxMin:
         """f(x)."""
         return float(games.value(self._scores(x, w), self.levels))
 
-    def predict(self, x: Any, w: np.ndarray) -> tuple[int, tuple[int, ...]]:
+    def predict(self, x: object, w: np.ndarray) -> tuple[int, tuple[int, ...]]:
         """(label, moves): the class, and what both sides play where they play their best."""
         scores = self._scores(x, w)
         moves = games.moves(scores, self.levels)
@@ -104,12 +104,12 @@ class MaxMin:
         positive = labelling.check_labels(Y, 2, "Y") == 1
         return MaxMinObjective(tables, positive, self.levels, self.bias, budget, regularizer)
 
-    def _scores(self, x: Any, w: np.ndarray) -> np.ndarray:
+    def _scores(self, x: object, w: np.ndarray) -> np.ndarray:
         w = labelling.as_weights(w, self.n_weights)
         scores = self._table(x) @ w[: self.n_features]
         return scores + self.bias * w[-1] if self.bias else scores
 
-    def _table(self, x: Any, what: str = "x") -> np.ndarray:
+    def _table(self, x: object, what: str = "x") -> np.ndarray:
         """An example, checked; float32 and float64 stay as they are."""
         table = np.asarray(x)
         axes = ", ".join(f"A{k}, B{k}" for k in range(1, self.levels + 1))
@@ -316,7 +316,7 @@ class MaxMinEvaluation:
                 regrets[first[ids][:, None] + np.arange(len(every))] = found.reshape(ids.size, -1)
         return regrets, first
 
-    def propose(self, i: int, z: Any, rng: np.random.Generator) -> Any:
+    def propose(self, i: int, z: object, rng: np.random.Generator) -> Any:
         """Another move in one decision; every such change is as likely as any other."""
         objective = self._objective
         group = objective.groups[objective.group_of[i]]

@@ -178,23 +178,23 @@ class Multilabel:
         key = np.concatenate(keys)
         return sp.csr_matrix((np.concatenate(values), (np.zeros(key.size, int), key)), shape=(1, self.n_weights))
 
-    def loss(self, y: Any, y_hat: Any) -> float:
+    def loss(self, y: object, y_hat: object) -> float:
         return float(self.costs[np.asarray(y) != np.asarray(y_hat)].sum())
 
-    def predict(self, x: Any, w: np.ndarray) -> np.ndarray:
+    def predict(self, x: object, w: np.ndarray) -> np.ndarray:
         """The labels of the highest score w·φ(x, y)."""
         return self.predict_all(as_matrix(x, self.n_features), w)[0]
 
-    def predict_all(self, X: Any, w: np.ndarray) -> np.ndarray:
+    def predict_all(self, X: object, w: np.ndarray) -> np.ndarray:
         """The best labels of every row of X, as a matrix of zeros and ones."""
         oracle = MultilabelOracle(self, X)
         return oracle.best(np.arange(oracle.n_examples), w)[0]
 
-    def most_violated(self, x: Any, y: Any, w: np.ndarray) -> np.ndarray:
+    def most_violated(self, x: object, y: object, w: np.ndarray) -> np.ndarray:
         """The labels ŷ of the highest loss(y, ŷ) + w·φ(x, ŷ)."""
         return MultilabelOracle(self, as_matrix(x, self.n_features), [y]).best(np.zeros(1, np.int64), w)[0][0]
 
-    def oracle(self, X: Any, Y: Any) -> MultilabelOracle:
+    def oracle(self, X: object, Y: object) -> MultilabelOracle:
         return MultilabelOracle(self, X, Y)
 
     def _sizes(self) -> tuple[int, ...]:

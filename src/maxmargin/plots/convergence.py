@@ -76,7 +76,7 @@ def convergence(estimator_or_history: Any, ax: Any = None, *, against: str = "se
     return bounds, gap
 
 
-def bounds(estimator_or_history: Any, ax: Any = None) -> Any:
+def bounds(estimator_or_history: object, ax: object = None) -> Any:
     """Draw a search over bounds: bound and objective, the gap between them, and how many latent values changed.
 
     Parameters
@@ -163,7 +163,7 @@ def column(history: Sequence[Any], name: str) -> np.ndarray:
     return np.array([getattr(record, name) for record in history], dtype=np.float64)
 
 
-def _pair(ax: Any) -> tuple[Any, Any]:
+def _pair(ax: object) -> tuple[Any, Any]:
     """Two axes side by side to draw into: those given, or those of a new figure."""
     given = np.asarray(figure_for(None, (10, 3.6)).subplots(1, 2) if ax is None else ax, dtype=object).ravel()
     if given.size != 2:

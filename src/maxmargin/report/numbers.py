@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -86,7 +85,7 @@ def score(task: str, value: float | None) -> str:
     return number(value) if task == "regress" else share(value)
 
 
-def label(value: Any) -> str:
+def label(value: object) -> str:
     """A class label: whole numbers without a decimal point, whatever type they are stored in.
 
     >>> label(np.float64(3.0)), label("spam")

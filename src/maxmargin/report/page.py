@@ -35,7 +35,7 @@ _NO_PROOF_YET = (
 )
 
 
-def write(path: str | Path, estimator: Any, data: Any = None, summary: dict[str, Any] | None = None) -> None:
+def write(path: str | Path, estimator: object, data: object = None, summary: dict[str, Any] | None = None) -> None:
     """Write a report on a fitted estimator as one self-contained HTML file.
 
     The estimators' own method ``report`` does the same for data in memory.
@@ -65,7 +65,7 @@ def write(path: str | Path, estimator: Any, data: Any = None, summary: dict[str,
         new.write_text(text, encoding="utf-8")
 
 
-def check_path(path: Any) -> Path:
+def check_path(path: object) -> Path:
     """Complain about a place that cannot be written to before any work is done."""
     if not isinstance(path, str | os.PathLike):
         raise TypeError(
@@ -75,7 +75,7 @@ def check_path(path: Any) -> Path:
     return check_writable(path)
 
 
-def page(estimator: Any, data: Any = None, summary: dict[str, Any] | None = None) -> str:
+def page(estimator: object, data: object = None, summary: dict[str, Any] | None = None) -> str:
     """The same as text."""
     summary = summary or {}
     if not isinstance(data, Data):
@@ -95,7 +95,7 @@ def page(estimator: Any, data: Any = None, summary: dict[str, Any] | None = None
     return document(title, body)
 
 
-def _headline(estimator: Any, title: str, content: ReportContent, tiles: dict[str, str | int]) -> Markup:
+def _headline(estimator: object, title: str, content: ReportContent, tiles: dict[str, str | int]) -> Markup:
     """What is proved, both bounds, and the numbers that matter most. The claim is the content's own where there is no
     certificate."""
     claim = content.claim if content.claim is not None else _certified(estimator, content)
@@ -131,7 +131,7 @@ def _certified(estimator: Any, content: ReportContent) -> Markup:
     )
 
 
-def _costs(estimator: Any, summary: dict[str, Any]) -> dict[str, str | int]:
+def _costs(estimator: object, summary: dict[str, Any]) -> dict[str, str | int]:
     """What training took."""
     tiles: dict[str, str | int] = {}
     passes = getattr(estimator, "n_passes_", None)
@@ -161,7 +161,7 @@ def settings(estimator: Any) -> Markup:
     return facts(*rows)
 
 
-def _setting(value: Any) -> str:
+def _setting(value: object) -> str:
     """What tells the value; of an object that does not describe itself, its class, as its address tells nothing."""
     if value is None:
         return "–"

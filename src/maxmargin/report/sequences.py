@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -70,7 +70,7 @@ def _examples(worst: Sequence[Worst]) -> Markup:
     return together(note(remark), *shown)
 
 
-def _word(token: Any, t: int) -> str:
+def _word(token: object, t: int) -> str:
     """The token itself where its features name it, the first text among them otherwise; its number if there is none."""
     if isinstance(token, dict):
         token = [*(token.get(key) for key in _WORDS), *token.values()]
@@ -78,7 +78,7 @@ def _word(token: Any, t: int) -> str:
     return next((text for text in texts if isinstance(text, str)), str(t + 1))
 
 
-def _token(word: str, true: Any, answer: Any) -> Markup:
+def _token(word: str, true: object, answer: object) -> Markup:
     if true == answer:
         return element("span", element("b", word), element("i", numbers.label(answer)), class_="token")
     marks = element("i", numbers.label(answer), class_="wrong"), element("i", numbers.label(true), class_="true")

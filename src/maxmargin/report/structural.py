@@ -61,7 +61,7 @@ class Answers:
         self.worst: list[Worst] = []
         self._pairs: Counter[tuple[Any, Any]] | None = Counter()
 
-    def add(self, x: Any, truth: Any, answer: Any, loss: float) -> None:
+    def add(self, x: object, truth: object, answer: object, loss: float) -> None:
         if loss > 0.0:
             self.worst.append(Worst(float(loss), len(self.losses), x, truth, answer))
             self.worst.sort(key=lambda entry: (-entry.loss, entry.number))
@@ -114,7 +114,7 @@ def _losses(losses: np.ndarray) -> Markup:
     return together(element("p", said), histogram(edges, heights, "loss", "answers") if top else None)
 
 
-def _labels(y: Any) -> list[Any] | None:
+def _labels(y: object) -> list[Any] | None:
     """An answer as labels: whole numbers or text, one or many."""
     if isinstance(y, str | kinds.Integral | np.ndarray | list | tuple):
         flat = y if isinstance(y, list | tuple) else np.ravel(np.asarray(y)).tolist()
@@ -130,7 +130,7 @@ def _worst(worst: Sequence[Worst]) -> Markup:
     return table(["example", "loss", "truth", "answer"], rows, "worst")
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     """An answer in a few words."""
     text = " ".join(str(value.tolist() if isinstance(value, np.ndarray) else value).split())
     return text if len(text) <= _MOST_TEXT else text[: _MOST_TEXT - 2] + " …"

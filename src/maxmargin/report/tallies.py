@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..estimators.linear import LinearEstimator
 
 
-def task_of(estimator: Any) -> str:
+def task_of(estimator: object) -> str:
     """What a linear estimator was trained for: "classify", "regress" or "rank"."""
     return "classify" if hasattr(estimator, "classes_") else "regress" if hasattr(estimator, "epsilon") else "rank"
 
@@ -218,7 +218,7 @@ def scored(estimator: LinearEstimator, source: Source, survey: Survey) -> Iterat
     survey.left_out = left_out(source)
 
 
-def _scores(estimator: LinearEstimator, x: Any) -> np.ndarray:
+def _scores(estimator: LinearEstimator, x: object) -> np.ndarray:
     score = estimator.decision_function if task_of(estimator) == "classify" else estimator.predict
     with warnings.catch_warnings():
         # Sources give columns without names, also to models that were trained on a data frame.

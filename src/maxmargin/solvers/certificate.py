@@ -32,12 +32,12 @@ class LowerBound(NamedTuple):
         return rounded_down(self.computed, -self.rounding)
 
 
-def lower_bound(problem: Problem, alpha: Any = None) -> float:
+def lower_bound(problem: Problem, alpha: object = None) -> float:
     """A lower bound of the optimum: the dual objective at the feasible point nearest to ``alpha``, rounded down."""
     return dual_objective(problem, alpha).value
 
 
-def dual_objective(problem: Problem, alpha: Any = None) -> LowerBound:
+def dual_objective(problem: Problem, alpha: object = None) -> LowerBound:
     """The dual objective at the feasible point nearest to ``alpha``, or at α = 0, which is always feasible."""
     if alpha is None:
         nothing = np.zeros(problem.n_weights)

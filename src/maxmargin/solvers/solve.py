@@ -25,7 +25,7 @@ def solve(
     *,
     tol: float = 1e-3,
     max_passes: int = 1000,
-    warm: Any = None,
+    warm: object = None,
     callbacks: Iterable[Callback] = (),
     checkpoint: Checkpoint | None = None,
 ) -> Solution:
@@ -163,7 +163,7 @@ def solve(
     return Solution(weights, state.alpha, certificate, history, converged, interrupted, stuck, best.upper.total)
 
 
-def _check_call(problem: Any, solver: Any, tol: Any, max_passes: Any) -> None:
+def _check_call(problem: object, solver: object, tol: object, max_passes: object) -> None:
     """Whether these are a problem and a solver at all, and the goal one that can be reached."""
     check_problem(problem)
     check_object("solver", solver)

@@ -175,7 +175,7 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
     @notified
     def fit(
         self,
-        X: Any,
+        X: object,
         y: ArrayLike | None = None,
         Z: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
@@ -373,22 +373,22 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
         # Two classes have one weight vector, the difference of those that they would have among several.
         return np.stack([-0.5 * scores, 0.5 * scores], axis=1) if scores.ndim == 1 else scores
 
-    def describe(self, X: Any) -> np.ndarray:
+    def describe(self, X: object) -> np.ndarray:
         """The features of the regions of images, (n, rows, columns, features), as ``fit`` and ``predict`` take them."""
         check_is_fitted(self)
         regions, _ = self._features_of(self._described(X), "raise")
         self._check_known(regions)
         return regions
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: object) -> np.ndarray:
         """What the learner is given: the same after ``feature_map``, less the mean. It is not for ``predict``."""
         return self._prepared(self.describe(X))
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: object) -> np.ndarray:
         """The score of every class, (n, n_classes)."""
         return self._scores(self.transform(X))
 
-    def predict_regions(self, X: Any, y: ArrayLike | None = None) -> np.ndarray:
+    def predict_regions(self, X: object, y: ArrayLike | None = None) -> np.ndarray:
         """Which part explains each region, (n, rows, columns); for the class that is predicted, or for ``y``.
 
         ``y`` is one class for each image, or one for all of them.

@@ -200,8 +200,8 @@ class DeformablePartDetector(LatentEstimator):
     @one_blas_thread()
     def fit(
         self,
-        images: Any,
-        boxes: Any = None,
+        images: object,
+        boxes: object = None,
         *,
         label: str | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
@@ -403,11 +403,11 @@ class DeformablePartDetector(LatentEstimator):
         truths, ignored = [photo.boxes for photo in photos], [photo.ignored for photo in photos]
         return precision_recall(found, truths, ignored=ignored)
 
-    def _annotated(self, images: Any, boxes: Any, label: str | None) -> Annotated:
+    def _annotated(self, images: object, boxes: object, label: str | None) -> Annotated:
         """Images with boxes of the class that was learned, if no other is named."""
         return annotated(images, boxes, label=self.label_ if label is None else label)
 
-    def score(self, images: Any, boxes: Any = None, *, label: str | None = None) -> float:
+    def score(self, images: object, boxes: object = None, *, label: str | None = None) -> float:
         """Average precision: the area under the curve of precision and recall, boxes right from an overlap of ½ on."""
         return self.precision_recall(images, boxes, label=label).average_precision
 

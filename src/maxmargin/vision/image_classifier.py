@@ -35,7 +35,7 @@ class ImageClassifier(ClassifierMixin, ABC):
 
     @staticmethod
     @abstractmethod
-    def _described(X: Any) -> ImageInputs:
+    def _described(X: object) -> ImageInputs:
         """Images, or features as this estimator takes them."""
 
     @abstractmethod
@@ -51,13 +51,13 @@ class ImageClassifier(ClassifierMixin, ABC):
         """An error, if the features are not of the kind that the model was trained on."""
 
     @abstractmethod
-    def decision_function(self, X: Any) -> np.ndarray: ...
+    def decision_function(self, X: object) -> np.ndarray: ...
 
     def _extraction(self, on_error: str) -> dict[str, Any]:
         """How images are worked on."""
         return {"cache": self.cache, "n_jobs": self.n_jobs, "on_error": on_error, "verbose": self.verbose}
 
-    def _training(self, X: Any, y: ArrayLike | None) -> ImageInputs:
+    def _training(self, X: object, y: ArrayLike | None) -> ImageInputs:
         """What to learn from. A folder has one sub-folder for each class, and then there is no ``y``."""
         if isinstance(X, str | os.PathLike | ImageFolder):
             if y is not None:
@@ -87,7 +87,7 @@ class ImageClassifier(ClassifierMixin, ABC):
         return self._extract(data.images, on_error)
 
     def _learn_from(
-        self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None
+        self, X: object, y: ArrayLike | None, sample_weight: ArrayLike | None
     ) -> tuple[Any, np.ndarray, np.ndarray | None, np.ndarray]:
         """Features, numbers of classes and weights of the images that could be read, and which these are."""
         data = self._training(X, y)
@@ -112,7 +112,7 @@ class ImageClassifier(ClassifierMixin, ABC):
         return features, label, None if weight is None else inputs.check_weights(weight[kept], label), kept
 
     def _certified_data(
-        self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None
+        self, X: object, y: ArrayLike | None, sample_weight: ArrayLike | None
     ) -> tuple[Any, np.ndarray, np.ndarray | None]:
         """Features, numbers of classes and weights, of the kind that the model was trained on."""
         check_is_fitted(self)
@@ -131,12 +131,12 @@ class ImageClassifier(ClassifierMixin, ABC):
             raise ValueError(f"y has classes that were not there in fit: {unknown[:5].tolist()}.")
         return np.searchsorted(self.classes_, y)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: object) -> np.ndarray:
         """The class of every image: of a folder, a pattern, files, arrays, or of features as ``fit`` takes them."""
         scores = self.decision_function(X)  # which says so if nothing was fitted
         return self.classes_[np.argmax(scores, axis=1)]
 
-    def score(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: object, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> float:
         """The share of images whose class is right; ``y`` is None with a folder of one sub-folder per class."""
         data = self._training(X, y)
         weight = data.weights(sample_weight)

@@ -78,7 +78,7 @@ def images_or_regions(X: Any) -> ImageInputs:
     return ImageInputs(features=X if isinstance(X, np.ndarray) and X.ndim == 4 else np.stack(items))
 
 
-def images_or_patches(X: Any) -> ImageInputs:
+def images_or_patches(X: object) -> ImageInputs:
     """The same, where the patches of an image are its features; those of regions are patches, too."""
     patches = _patches(X)
     if patches is not None:

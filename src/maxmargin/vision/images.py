@@ -119,7 +119,7 @@ def pillow() -> Any:
     return Image
 
 
-def said_of(image: Any) -> str:
+def said_of(image: object) -> str:
     """What was given where an image is needed, for messages."""
     return f"shape {image.shape} of {image.dtype}" if isinstance(image, np.ndarray) else type(image).__name__
 
@@ -231,7 +231,7 @@ class ImageFolder:
         return len(self.paths)
 
 
-def list_images(path: Any) -> list[str]:
+def list_images(path: object) -> list[str]:
     """The images that are meant by a file, a folder (at any depth), a pattern such as ``"photos/*.jpg"``, or a list.
 
     A file that is named outright is listed whatever its name; in folders and patterns names decide, and hidden files

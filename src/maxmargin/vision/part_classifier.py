@@ -190,7 +190,7 @@ class PartClassifier(ImageClassifier, CertifiedEstimator):
     @notified
     def fit(
         self,
-        X: Any,
+        X: object,
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
@@ -374,7 +374,7 @@ class PartClassifier(ImageClassifier, CertifiedEstimator):
         check_is_fitted(self)
         return self.certificate_.upper
 
-    def part_responses(self, X: Any) -> np.ndarray:
+    def part_responses(self, X: object) -> np.ndarray:
         """What every part responds in every region, (n, n_parts, n_regions)."""
         check_is_fitted(self)
         n_jobs = inputs.check_threads(self.n_jobs)
@@ -382,7 +382,7 @@ class PartClassifier(ImageClassifier, CertifiedEstimator):
             [responses_of(self._responder(patches), self.filters_, n_jobs) for patches in self._in_blocks(X)]
         )
 
-    def _in_blocks(self, X: Any) -> Iterator[Patches]:
+    def _in_blocks(self, X: object) -> Iterator[Patches]:
         """Patches of some images at a time."""
         data = self._described(X)
         for start in range(0, len(data), _BLOCK) if data.features is None else [0]:
@@ -397,7 +397,7 @@ class PartClassifier(ImageClassifier, CertifiedEstimator):
                 f"The model was trained on patches of {self.n_features_in_} features, got {patches.n_features}."
             )
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: object) -> np.ndarray:
         """The score of every class, (n, n_classes)."""
         return self._weights.scores(self.part_responses(X))
 
@@ -417,7 +417,7 @@ class PartClassifier(ImageClassifier, CertifiedEstimator):
             raise ValueError(f"{told!r} is none of the classes: {self.classes_.tolist()[:20]}.")
         return int(found[0])
 
-    def top_detections(self, X: Any, part: int, n: int = 10, *, per_image: int = 1) -> list[Detection]:
+    def top_detections(self, X: object, part: int, n: int = 10, *, per_image: int = 1) -> list[Detection]:
         """Where a part responds most: the best places in the images, the best first.
 
         Parameters
@@ -431,7 +431,7 @@ class PartClassifier(ImageClassifier, CertifiedEstimator):
         """
         return self.detections(X, [part], n, per_image=per_image)[0]
 
-    def detections(self, X: Any, parts: Sequence[int], n: int = 10, *, per_image: int = 1) -> list[list[Detection]]:
+    def detections(self, X: object, parts: Sequence[int], n: int = 10, *, per_image: int = 1) -> list[list[Detection]]:
         """``top_detections`` of several parts, with one look at the images."""
         check_is_fitted(self)
         for part in parts:

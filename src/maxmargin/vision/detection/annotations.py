@@ -56,7 +56,7 @@ class Annotated:
         return os.fspath(image) if isinstance(image, str | os.PathLike) else f"image {i}"
 
 
-def annotated(images: Any, boxes: Any = None, *, label: Any = None) -> Annotated:
+def annotated(images: object, boxes: object = None, *, label: object = None) -> Annotated:
     """Images and boxes in any of the forms that they come in.
 
     Parameters
@@ -112,12 +112,12 @@ def annotated(images: Any, boxes: Any = None, *, label: Any = None) -> Annotated
     return _of_list(images, boxes, label)
 
 
-def is_file_of_boxes(source: Any) -> bool:
+def is_file_of_boxes(source: object) -> bool:
     """Whether boxes stand where images are expected: such a file names its images itself."""
     return isinstance(source, str | os.PathLike) and os.fspath(source).lower().endswith((".json", ".xml", *_TABLES[:2]))
 
 
-def _of_file(images: Any, path: str, label: Any) -> Annotated:
+def _of_file(images: object, path: str, label: object) -> Annotated:
     if not os.path.exists(path):
         raise ValueError(f"The boxes {path} do not exist. Relative paths start at {os.getcwd()}; is it another folder?")
     files = sorted(map(str, Path(path).glob("*.[xX][mM][lL]"))) if os.path.isdir(path) else [path]
@@ -149,7 +149,7 @@ def _of_list(images: Any, boxes: Any, label: Any) -> Annotated:
     return _with_positives(sources, rows, ignored, None if label is None else str(label), "boxes")
 
 
-def _rows(entry: Any, where: str) -> np.ndarray:
+def _rows(entry: object, where: str) -> np.ndarray:
     """The boxes of one image: none, one, or a list of them."""
     try:
         array = np.asarray([] if entry is None else entry, np.float64)
@@ -183,7 +183,7 @@ def _sources(images: Any) -> list[Any]:
     return sources
 
 
-def _many(given: Any) -> bool:
+def _many(given: object) -> bool:
     listed = hasattr(given, "__len__") and hasattr(given, "__iter__") and getattr(given, "ndim", 1) > 0
     return listed and not isinstance(given, str | bytes | Mapping) and not is_table(given)
 

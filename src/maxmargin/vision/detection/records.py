@@ -69,7 +69,7 @@ def corners(record: Record) -> tuple[float, float, float, float]:
     return a, b, c, d
 
 
-def chosen(records: list[Record], label: Any, source: str) -> tuple[list[Record], str | None]:
+def chosen(records: list[Record], label: object, source: str) -> tuple[list[Record], str | None]:
     """The records of one class, and its name; those of others keep their image, but lose their box.
 
     Images without an object of this class are background, whatever else they show.

@@ -21,7 +21,7 @@ _EMPTY = ("", "nan", "na", "none", "null")
 _YES, _NO = ("1", "true", "yes", "y", "t"), ("0", "false", "no", "n", "f", "")
 
 
-def is_table(source: Any) -> bool:
+def is_table(source: object) -> bool:
     """Whether something in memory has rows with named columns."""
     if isinstance(source, list | tuple):
         return len(source) > 0 and all(isinstance(row, Mapping) for row in source)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -195,7 +194,7 @@ class Grid:
             level += 1
 
 
-def _pair(name: str, value: Any, least: int, most: int = 2**31 - 1) -> tuple[int, int]:
+def _pair(name: str, value: object, least: int, most: int = 2**31 - 1) -> tuple[int, int]:
     if not isinstance(value, tuple | list) or len(value) != 2:
         raise ValueError(f"{name} must be two whole numbers, of rows and of columns, got {shown(value)}.")
     rows, columns = (whole(f"{name}[{k}]", value[k], least, "cells", most) for k in range(2))

@@ -222,7 +222,7 @@ class CNNPatches:
 # The network.
 
 
-def _checked_size(size: Any, name: str) -> int:
+def _checked_size(size: object, name: str) -> int:
     """The side of the network's input."""
     if isinstance(size, bool) or not isinstance(size, int | np.integer) or size <= 0 or size % _CELL:
         raise ValueError(f"{name} must be a positive multiple of {_CELL}, got {size!r}. The usual one is 224.")

@@ -29,7 +29,7 @@ class Work(Protocol):
     def __call__(self, image: np.ndarray, /) -> np.ndarray: ...
 
 
-def lacking(extractor: Any) -> list[str]:
+def lacking(extractor: object) -> list[str]:
     """What an object would need to be work with a name for its results, and does not have."""
     return [name for name in ("__call__", "settings", "color") if not hasattr(extractor, name)]
 
@@ -187,7 +187,7 @@ def feed_images(
     return np.array(kept, dtype=np.intp)
 
 
-def _check(images: Any, settings: str, cache: str | os.PathLike[str] | None, on_error: str) -> None:
+def _check(images: object, settings: str, cache: str | os.PathLike[str] | None, on_error: str) -> None:
     if on_error not in ("raise", "skip"):
         raise ValueError(f'on_error must be "raise" or "skip", got {on_error!r}.')
     if isinstance(images, str | bytes | os.PathLike) or not hasattr(images, "__len__"):

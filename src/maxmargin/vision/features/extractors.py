@@ -30,7 +30,7 @@ def extractor_for(features: Any, grid: int | tuple[int, int], n_words: int, rand
     return WordHistograms(grid, n_words, random_state=seed)
 
 
-def trained(extractor: Any, images: Sequence[ImageSource], **run: Any) -> Any:
+def trained(extractor: object, images: Sequence[ImageSource], **run: Any) -> Any:
     """An extractor that has learned what it has to learn from images, such as words, if it had not yet."""
     if not hasattr(extractor, "fit") or any(hasattr(extractor, learned) for learned in ("vocabulary_", "basis_")):
         return extractor

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ...validation import shown
@@ -14,7 +12,7 @@ _MOST = 2**31 - 1  # what nobody means
 _FINEST_GRID = 256  # in a row or a column
 
 
-def whole(name: str, value: Any, least: int, of: str = "", most: int = _MOST) -> int:
+def whole(name: str, value: object, least: int, of: str = "", most: int = _MOST) -> int:
     """A whole number that is neither too small nor too large.
 
     >>> whole("stride", 2, least=1)
@@ -26,13 +24,13 @@ def whole(name: str, value: Any, least: int, of: str = "", most: int = _MOST) ->
     return int(value)
 
 
-def share(name: str, value: Any) -> None:
+def share(name: str, value: object) -> None:
     """Complain of what is no share of something: above 0 and at most 1."""
     if not (isinstance(value, int | float | np.number) and 0.0 < value <= 1.0):
         raise ValueError(f"{name} must be above 0 and at most 1, got {shown(value)}.")
 
 
-def checked_grid(grid: Any) -> tuple[int, int]:
+def checked_grid(grid: object) -> tuple[int, int]:
     """Rows and columns of regions; a single number is both.
 
     >>> checked_grid(4), checked_grid((2, 3))

@@ -79,7 +79,7 @@ def _examples(detector: DeformablePartDetector, images: list[Any]) -> Markup | N
     return together(note(said), element("div", *shown, class_="gallery")) if shown else None
 
 
-def _name(image: Any, i: int) -> str:
+def _name(image: object, i: int) -> str:
     """The name of a file, without its folder; images that are no files are counted."""
     if not isinstance(image, str | os.PathLike):
         return f"image {i}"

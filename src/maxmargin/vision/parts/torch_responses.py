@@ -113,7 +113,7 @@ class TorchResponder(Responder):
         self._within = self._put(np.append(order - first[view[order]], 0).astype(np.int32))
         self._begin, self._count = self._put(begin), self._put(count)
 
-    def _best(self, ids: np.ndarray, turned: Any) -> tuple[Any, Any]:
+    def _best(self, ids: np.ndarray, turned: object) -> tuple[Any, Any]:
         """Largest scores in every region of every view, and their places: (n, n_views, n_parts, n_regions)."""
         torch = self._torch
         values, base = self._patches_of(ids)
@@ -243,7 +243,7 @@ def _imported() -> Any:
     return torch
 
 
-def existing_device(name: Any) -> Any:
+def existing_device(name: object) -> Any:
     """The device of that name, if one can compute on it."""
     torch = _imported()
     try:

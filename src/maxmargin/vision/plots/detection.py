@@ -24,7 +24,13 @@ _MARKS = {"": _UNKNOWN, "right": _RIGHT}
 
 
 def detected(
-    image: Any, detections: Any, *, ax: Axes | None = None, most: int = 10, parts: bool = True, roots: bool = False
+    image: object,
+    detections: object,
+    *,
+    ax: Axes | None = None,
+    most: int = 10,
+    parts: bool = True,
+    roots: bool = False,
 ) -> Axes:
     """Draw what was found in an image: boxes with their scores, and the parts in them; the best stand out.
 
@@ -98,7 +104,7 @@ def detected(
     return ax
 
 
-def precision_recall_curves(curves: Any, ax: Axes | None = None) -> Axes:
+def precision_recall_curves(curves: object, ax: Axes | None = None) -> Axes:
     """Draw precision over recall, with the average precision of each curve in the legend.
 
     The strong line is the best precision at a recall or a larger one: the area under it is the average precision. The
@@ -143,7 +149,7 @@ def precision_recall_curves(curves: Any, ax: Axes | None = None) -> Axes:
 
 
 def detection_mosaic(
-    images: Any,
+    images: object,
     found: Sequence[Any],
     truths: Sequence[Any] | None = None,
     n: int = 12,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,7 +17,7 @@ _LENGTH = 32  # features of a cell
 _SIDE = 20  # pixels of a drawn cell
 
 
-def hog_glyphs(weights: Any, ax: Axes | None = None, *, limit: float | None = None) -> Axes:
+def hog_glyphs(weights: object, ax: Axes | None = None, *, limit: float | None = None) -> Axes:
     """Draw a filter over histograms of gradients: in every cell the edges that it likes, brighter the more it does.
 
     A cell has 9 bars, one for each orientation of an edge. What a bar stands for is the sum of all positive weights of
@@ -56,7 +56,7 @@ def hog_glyphs(weights: Any, ax: Axes | None = None, *, limit: float | None = No
     return ax
 
 
-def edge_strengths(weights: Any) -> tuple[np.ndarray, np.ndarray]:
+def edge_strengths(weights: object) -> tuple[np.ndarray, np.ndarray]:
     """How much each orientation is liked, and how much disliked: two arrays (rows, columns, 9), nowhere negative."""
     try:
         w = np.asarray(weights, dtype=np.float64)

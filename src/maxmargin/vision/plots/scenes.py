@@ -22,7 +22,7 @@ _NUMBERED = 100  # up to so many regions their parts are written into them
 
 
 def labelled_regions(
-    image: Any,
+    image: object,
     regions: ArrayLike,
     ax: Axes | None = None,
     *,
@@ -73,10 +73,10 @@ def labelled_regions(
 
 def region_models(
     classifier: SceneClassifier,
-    name: Any,
-    images: Any = None,
+    name: object,
+    images: object = None,
     *,
-    features: Any = None,
+    features: object = None,
     n: int = 8,
     parts: int = 5,
     fig: FigureBase | None = None,
