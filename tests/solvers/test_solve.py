@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import reference
 import scipy.sparse as sp
-from generators import covariance, many_classes, shared_slack, two_classes
+from generators import class_differences, covariance, many_classes, shared_slack, two_classes
 
 import maxmargin as mm
 from maxmargin import Certificate, Problem, certify, solve
@@ -381,18 +381,8 @@ def test_multiclass_with_uneven_costs_agrees_with_cone_solver(bias, rng):
     budget = rng.uniform(0.1, 2.0, size=24)
     stored = as_rows(sp.csr_matrix(X), bias=bias)
     solution = solve(Problem(multiclass(stored, label, cost, budget), L2()), _solver(), tol=1e-8, max_passes=20_000)
-    wide = np.hstack([X, np.full((24, 1), bias)])
-    rows, loss, example = [], [], []
-    for i in range(24):
-        for k in range(3):
-            if k != label[i]:
-                difference = np.zeros((4, 3))
-                difference[:, label[i]] = wide[i]
-                difference[:, k] = -wide[i]
-                rows.append(difference.ravel())
-                loss.append(cost[label[i], k])
-                example.append(i)
-    optimum = reference.quadratic(np.array(rows), np.array(loss), np.array(example), budget)
+    rows = class_differences(np.hstack([X, np.full((24, 1), bias)]), label, cost)
+    optimum = reference.quadratic(*rows, budget)
     assert solution.converged
     assert solution.certificate.upper == pytest.approx(optimum.value, rel=1e-6)
 

@@ -32,6 +32,17 @@ def complaint(capsys, *arguments, status=2):
     return line
 
 
+def image_folders(place, image, rng, n=6):
+    """A folder of n pictures for each of two classes, as ``image(name, rng)`` draws them."""
+    from PIL import Image
+
+    for name in ("flat", "tall"):
+        (place / name).mkdir(parents=True)
+        for i in range(n):
+            Image.fromarray(image(name, rng)).save(place / name / f"{i}.png")
+    return place
+
+
 _SLOW = """
 import sys, time
 import maxmargin as mm

@@ -58,6 +58,13 @@ def shared_slack(rng, *, n_examples=None, n_weights=None, budgets=False, awkward
     return SharedSlackData(X, loss, example, np.broadcast_to(budget, n).copy(), constraints)
 
 
+def class_differences(X, label, cost):
+    """Every difference of joint features of Crammer–Singer, weights feature by feature: rows, losses, examples."""
+    example, rival = np.nonzero(np.arange(len(cost)) != label[:, None])
+    sides = np.eye(len(cost))[label[example]] - np.eye(len(cost))[rival]
+    return np.einsum("ij,ik->ijk", X[example], sides).reshape(example.size, -1), cost[label[example], rival], example
+
+
 def partition(rng, n_weights):
     """Random groups that cover all weights once."""
     shuffled = rng.permutation(n_weights)

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("PIL")
-from commands import answer, complaint
-from PIL import Image
+from commands import answer, complaint, image_folders
 
 import maxmargin as mm
 from maxmargin.cli import main
@@ -22,20 +21,12 @@ def _image(name, rng):
     return image
 
 
-def _write(place, rng, n=6):
-    for name in ("flat", "tall"):
-        (place / name).mkdir(parents=True)
-        for i in range(n):
-            Image.fromarray(_image(name, rng)).save(place / name / f"{i}.png")
-    return place
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Images to learn from and others, and a model, trained through the program."""
     place, rng = tmp_path_factory.mktemp("parts"), np.random.default_rng(0)
-    _write(place / "train", rng)
-    _write(place / "test", rng, 4)
+    image_folders(place / "train", _image, rng)
+    image_folders(place / "test", _image, rng, 4)
     assert main(["train", f"{place}/train", "-o", f"{place}/joint.mm", "--cache", f"{place}/features", *SMALL]) == 0
     return place
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("PIL")
-from commands import answer, complaint
+from commands import answer, complaint, image_folders
 from PIL import Image
 
 import maxmargin as mm
@@ -29,20 +29,12 @@ def _image(name, rng):
     )
 
 
-def _write(place, rng, n=6):
-    for name in ("flat", "tall"):
-        (place / name).mkdir(parents=True)
-        for i in range(n):
-            Image.fromarray(_image(name, rng)).save(place / name / f"{i}.png")
-    return place
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Images to learn from and others, and a model with a part per region, all trained through the program."""
     place, rng = tmp_path_factory.mktemp("scenes"), np.random.default_rng(0)
-    _write(place / "train", rng)
-    _write(place / "test", rng, 4)
+    image_folders(place / "train", _image, rng)
+    image_folders(place / "test", _image, rng, 4)
     assert main(["train", f"{place}/train", "-o", f"{place}/sbow.mm", "--kind", "sbow", *SMALL]) == 0
     return place
 
@@ -72,7 +64,7 @@ def test_train_writes_a_model_and_says_what_is_proved(folder, tmp_path, capsys):
 
 def test_mean_over_classes_gives_small_classes_the_same_voice(folder, tmp_path, capsys):
     rng = np.random.default_rng(1)
-    uneven = _write(tmp_path / "uneven", rng, 1)
+    uneven = image_folders(tmp_path / "uneven", _image, rng, 1)
     for i in range(3):  # stripes that lie, in the folder of those that stand: all wrong but one
         Image.fromarray(_image("flat", rng)).save(uneven / "tall" / f"wrong-{i}.png")
     said, _ = answer(capsys, "predict", folder / "sbow.mm", uneven)
@@ -144,7 +136,7 @@ def test_bad_folders_are_refused(folder, tmp_path, capsys):
 
 
 def test_broken_images_are_named_or_left_out(tmp_path, capsys):
-    place = _write(tmp_path / "train", np.random.default_rng(0))
+    place = image_folders(tmp_path / "train", _image, np.random.default_rng(0))
     (place / "flat" / "broken.png").write_bytes(b"no image")
     arguments = ["train", place, "-o", tmp_path / "m.mm", "--kind", "sbow", *SMALL]
     line = complaint(capsys, *arguments)
