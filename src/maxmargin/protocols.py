@@ -236,8 +236,8 @@ class LatentObjective(Protocol):
     n_weights: int
     regularizer: Regularizer
 
-    def problem(self, latent: Any, weights: np.ndarray | None = None) -> Problem:
-        """The bound with these values fixed. ``weights`` multiply the C_i; zero leaves an example out."""
+    def problem(self, latent: Any, factors: np.ndarray | None = None) -> Problem:
+        """The bound with these values fixed. ``factors`` multiply the C_i; zero leaves an example out."""
 
     def evaluate(self, w: np.ndarray) -> Evaluation:
         """What fixed values are worth at w."""

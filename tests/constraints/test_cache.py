@@ -18,7 +18,7 @@ from maxmargin.constraints import Cache
 from maxmargin.constraints.store import RowStore
 from maxmargin.constraints.stored_planes import moved
 from maxmargin.data.arrays import as_rows
-from maxmargin.kernels import planes as kernels
+from maxmargin.kernels import planes as kernels, rows as row_kernels
 from maxmargin.problem import Planes, Rivals
 from maxmargin.regularizers import L2
 from maxmargin.solvers import DualCoordinate
@@ -361,7 +361,7 @@ def test_other_kernels_equal_their_source(sparse):
     rows = cache.rows
     empty = (np.zeros(9, np.int64), np.zeros(100, np.int32), np.zeros(100, np.float32))
     arguments = (rows.indptr, rows.indices, rows.data, rows.dense, rows.width, np.array([2, 0]), *empty, 0)
-    equals_its_source(kernels.copy_rows, *arguments)
+    equals_its_source(row_kernels.copy_rows, *arguments)
 
 
 @pytest.mark.parametrize("sparse", [False, True])

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..data.arrays import as_rows
-from ..kernels import planes as kernels
+from ..kernels import rows as kernels
 from ..problem import Rows
 
 

@@ -19,7 +19,7 @@ from ..persistence import storable
 from ..problem import is_pure
 from ..protocols import Chunk, Loss, Seekable
 from . import inputs, training
-from .holders import Whole, is_whole, of_arrays
+from .holders import InMemory, is_in_memory, of_arrays
 from .inputs import Column, Matrix
 from .linear import LinearEstimator, RowFacts, checked_weights, labels_of, rows_of
 from .settings import with_parameters
@@ -129,12 +129,12 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         """
         return training.partial_fit(self, X, {"classes": classes}, y=y, sample_weight=sample_weight)
 
-    def _arrays(self, X: Any, *, reset: bool, y: Any = None, sample_weight: Column = None) -> Whole:
+    def _arrays(self, X: Any, *, reset: bool, y: Any = None, sample_weight: Column = None) -> InMemory:
         inputs.check_labels(y)
         X, y = inputs.check_matrix(self, X, y, reset=reset)
         inputs.check_classes(y)
         weight = inputs.check_weights(sample_weight, X)
-        return self._whole(X, y, None, weight, lambda: of_arrays(X, y, sample_weight))
+        return self._in_memory(X, y, None, weight, lambda: of_arrays(X, y, sample_weight))
 
     def _survey(self, source: Seekable) -> tuple[Seekable, RowFacts]:
         """Look at all labels once: which classes there are, and how much each of them weighs."""
@@ -153,7 +153,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
             classes = np.array(sorted(found))
         inputs.check_several(self, classes)
         facts = self._facts(classes, np.array([found[value] for value in classes.tolist()]))
-        if not is_whole(source):
+        if not is_in_memory(source):
             self._check_class_steps(facts, "training from a source")
         return source, facts
 
@@ -164,7 +164,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
             counts += np.bincount(label, checked_weights(chunk), self.classes_.size)
         return source, self._facts(self.classes_, counts)
 
-    def _next_chunk(self, source: Whole, classes: Column = None) -> tuple[Whole, RowFacts]:
+    def _next_chunk(self, source: InMemory, classes: Column = None) -> tuple[InMemory, RowFacts]:
         if isinstance(self.class_weight, str):
             raise ValueError("class_weight='balanced' needs to know all data beforehand. Give the weights as a dict.")
         if classes is not None:
@@ -239,7 +239,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         self.intercept_ = np.concatenate([intercept for _, intercept in split])
 
     def _remember(self, source: Seekable, facts: RowFacts) -> None:
-        self._label = _codes(source.labels(), self.classes_) if is_whole(source) else None
+        self._label = _codes(source.labels(), self.classes_) if is_in_memory(source) else None
 
     def _weights(self) -> list[np.ndarray]:
         if self._is_joint(self.classes_) or len(self.coef_) == 1:

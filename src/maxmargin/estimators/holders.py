@@ -39,7 +39,7 @@ _CHUNKS = 1000  # of arrays in memory, between which they can be cut
 _SMALLEST_BATCH, _LARGEST_BATCH = 2**15, 2**22  # bytes of a chunk of the copy of a source
 
 
-class Whole:
+class InMemory:
     """Arrays or lists in memory as a source of one chunk (``protocols.Seekable``). Nothing is copied.
 
     Parameters
@@ -86,16 +86,16 @@ class Whole:
     def release(self, i: int) -> None:
         """The memory is the user's."""
 
-    def replaced(self, x: object, y: object) -> Whole:
+    def replaced(self, x: object, y: object) -> InMemory:
         """The same examples in another form."""
-        return Whole(x, y, self._chunk.group, self._chunk.weight, fingerprint=self._fingerprint)
+        return InMemory(x, y, self._chunk.group, self._chunk.weight, fingerprint=self._fingerprint)
 
-    def parts(self, n: int) -> list[Whole]:
+    def parts(self, n: int) -> list[InMemory]:
         """The examples in n parts of the same size."""
         chunk = self._chunk
         ids = np.array_split(np.arange(len(self)), n)
         return [
-            Whole(chosen(chunk.x, i), chosen(chunk.y, i), None, None if chunk.weight is None else chunk.weight[i])
+            InMemory(chosen(chunk.x, i), chosen(chunk.y, i), None, None if chunk.weight is None else chunk.weight[i])
             for i in ids
         ]
 
@@ -108,9 +108,9 @@ class Whole:
         return Arrays(x, y, group, self._chunk.weight, chunk_rows=max(1, len(self) // _CHUNKS))
 
 
-def is_whole(source: Source) -> TypeGuard[Whole]:
+def is_in_memory(source: Source) -> TypeGuard[InMemory]:
     """Whether the examples are in memory, in one chunk."""
-    return isinstance(source, Whole)
+    return isinstance(source, InMemory)
 
 
 class Holder:
@@ -128,7 +128,7 @@ class Holder:
 
     def __init__(self, task: Task[Any, Any], source: Source, facts: Any, run: Run) -> None:
         self.task, self.source, self.run = task, source, run
-        self.in_memory = is_whole(source) and run.cluster is None
+        self.in_memory = is_in_memory(source) and run.cluster is None
         """Whether all constraints are in memory."""
         self.local: list[Problem] = task._problems(source, facts)
         """The problems as this process sees them, by which warm starts are judged."""

@@ -27,7 +27,7 @@ from ..solvers import best_start
 from . import inputs, training
 from .certified import Folder, Run, Workers
 from .fit_callbacks import Callback, users_line
-from .holders import Holder, Whole, is_whole, readable
+from .holders import Holder, InMemory, is_in_memory, readable
 from .inputs import Column, Matrix
 from .streams import ClosedStream
 from .training import Task
@@ -158,13 +158,13 @@ class LinearEstimator(Task[RowFacts, Seekable]):
                 )
             yield source
 
-    def _whole(
+    def _in_memory(
         self, X: Any, y: Any, group: np.ndarray | None, weight: np.ndarray | None, fingerprint: Callable[[], str]
-    ) -> Whole:
+    ) -> InMemory:
         """Checked arrays as a source of one chunk. Kernels rely on sparse rows that are sorted, without duplicates."""
         if X.shape[1] > _MOST_COLUMNS:
             raise ValueError(f"At most {_MOST_COLUMNS} columns can be addressed, X has {X.shape[1]}.")
-        return Whole(canonical(X) if sp.issparse(X) else X, y, group, weight, fingerprint=fingerprint)
+        return InMemory(canonical(X) if sp.issparse(X) else X, y, group, weight, fingerprint=fingerprint)
 
     def _take_shape(self, source: Seekable, given: Source) -> None:
         """The number of features, and how to read more of the same data as was given."""
@@ -182,7 +182,7 @@ class LinearEstimator(Task[RowFacts, Seekable]):
     def _problems(self, source: Seekable, facts: RowFacts, which: Sequence[int] | None = None) -> list[Problem]:
         numbers = range(facts.n_problems) if which is None else which
         regularizer = self._regularizer(facts.n_features, facts.n_columns)
-        if is_whole(source):
+        if is_in_memory(source):
             return [Problem(block, regularizer) for block in self._constraints_of(source.chunk(), facts, numbers)]
         n_weights = (facts.n_features + (self._bias() != 0.0)) * facts.n_columns
         columns = () if facts.n_columns == 1 else (facts.n_columns,)
@@ -200,7 +200,7 @@ class LinearEstimator(Task[RowFacts, Seekable]):
 
     def _for_workers(self, source: Seekable) -> Seekable:
         """The same rows in chunks between which they can be cut."""
-        return source.in_chunks() if is_whole(source) else source
+        return source.in_chunks() if is_in_memory(source) else source
 
     def _held(self, piece: Seekable, memory: int | None) -> Seekable:
         """A worker's piece of the rows, in memory if there is room."""

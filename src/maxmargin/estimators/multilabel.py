@@ -20,7 +20,7 @@ from ..protocols import Source
 from . import inputs, training
 from .certified import Folder, Run, Workers
 from .fit_callbacks import Callback
-from .holders import Whole
+from .holders import InMemory
 from .inputs import Column, Matrix
 from .settings import with_parameters
 from .structured import ModelFacts, StructuredEstimator, look_at
@@ -107,15 +107,15 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         """
         return training.partial_fit(self, X, y=y)
 
-    def _arrays(self, X: object, *, reset: bool, y: object = None, sample_weight: Column = None) -> Whole:  # type: ignore[override]
-        return self._whole(*self._checked(X, y, reset=reset), sample_weight)
+    def _arrays(self, X: object, *, reset: bool, y: object = None, sample_weight: Column = None) -> InMemory:  # type: ignore[override]
+        return self._in_memory(*self._checked(X, y, reset=reset), sample_weight)
 
     def _survey(self, source: Source) -> tuple[Source, ModelFacts]:
         sizes = Sizes(Multilabel(edges=self.edges, loss=self.loss, bias=self.fit_intercept))
         layout = look_at(source, sizes.look, lambda x, y: self._checked(x, y, reset=not sizes.parts))
         return source, ModelFacts(sizes.result(), layout, bare(self)._prepared)
 
-    def _next_chunk(self, source: Whole) -> tuple[Any, ModelFacts]:
+    def _next_chunk(self, source: InMemory) -> tuple[Any, ModelFacts]:
         return (source, ModelFacts(self.model_, None)) if "model_" in vars(self) else self._survey(source)
 
     def _prepared(self, X: Any, Y: Any) -> tuple[Any, np.ndarray]:

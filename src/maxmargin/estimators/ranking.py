@@ -22,7 +22,7 @@ from ..validation import check_unmasked, shown
 from . import inputs, training
 from .certified import Folder, Run, Workers
 from .fit_callbacks import Callback
-from .holders import Whole, is_whole, of_arrays
+from .holders import InMemory, is_in_memory, of_arrays
 from .inputs import Column, Matrix
 from .linear import LinearEstimator, RowFacts, labels_of, rows_of
 from .settings import with_parameters
@@ -102,13 +102,13 @@ class RankingSVM(LinearEstimator):
     def _size(self, chunk: Chunk) -> int:
         return _count_pairs(chunk)
 
-    def _arrays(self, X: Any, *, reset: bool, y: Any = None, groups: Column = None) -> Whole:
+    def _arrays(self, X: Any, *, reset: bool, y: Any = None, groups: Column = None) -> InMemory:
         X, y = inputs.check_matrix(self, X, y, reset=reset, y_numeric=True)
-        return self._whole(X, y, _groups(groups, y), None, lambda: of_arrays(X, y, group=groups))
+        return self._in_memory(X, y, _groups(groups, y), None, lambda: of_arrays(X, y, group=groups))
 
     def _survey(self, source: Seekable) -> tuple[Seekable, RowFacts]:
         """A group is never cut by the end of a chunk."""
-        to_compare = is_whole(source)  # then the model says what is wrong
+        to_compare = is_in_memory(source)  # then the model says what is wrong
         for chunk in labels_of(source):
             inputs.check_numbers(chunk.y, "grades", chunk.ids)
             if chunk.group is None:

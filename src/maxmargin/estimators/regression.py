@@ -15,7 +15,7 @@ from ..models import regression
 from ..persistence import storable
 from ..protocols import Chunk, Loss, Seekable
 from . import inputs, training
-from .holders import Whole, of_arrays
+from .holders import InMemory, of_arrays
 from .inputs import Column, Matrix
 from .linear import LinearEstimator, RowFacts, checked_weights, labels_of, rows_of
 from .settings import with_parameters
@@ -64,10 +64,10 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         """Learn from one more chunk of a stream, of any size; see :meth:`LinearSVC.partial_fit`."""
         return training.partial_fit(self, X, y=y, sample_weight=sample_weight)
 
-    def _arrays(self, X: Any, *, reset: bool, y: Any = None, sample_weight: Column = None) -> Whole:
+    def _arrays(self, X: Any, *, reset: bool, y: Any = None, sample_weight: Column = None) -> InMemory:
         X, y = inputs.check_matrix(self, X, y, reset=reset, y_numeric=True)
         weight = inputs.check_weights(sample_weight, X)
-        return self._whole(X, y, None, weight, lambda: of_arrays(X, y, sample_weight))
+        return self._in_memory(X, y, None, weight, lambda: of_arrays(X, y, sample_weight))
 
     def _survey(self, source: Seekable) -> tuple[Seekable, RowFacts]:
         for chunk in labels_of(source):

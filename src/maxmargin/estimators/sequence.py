@@ -21,7 +21,7 @@ from ..protocols import Source
 from ..validation import shown, whole
 from . import inputs, training
 from .fit_callbacks import users_line
-from .holders import Whole, is_whole
+from .holders import InMemory, is_in_memory
 from .inputs import Column, Matrix
 from .sequence_data import (
     SequenceSurvey,
@@ -141,23 +141,23 @@ class SequenceSVM(StructuredEstimator):
         """
         return training.partial_fit(self, X, {"classes": classes}, Y=Y)
 
-    def _arrays(self, X: Examples, *, reset: bool, Y: Examples | None = None, sample_weight: Column = None) -> Whole:
-        return self._whole(*as_pairs(X, Y, self.features), sample_weight)
+    def _arrays(self, X: Examples, *, reset: bool, Y: Examples | None = None, sample_weight: Column = None) -> InMemory:
+        return self._in_memory(*as_pairs(X, Y, self.features), sample_weight)
 
     def _survey(self, source: Source) -> tuple[Source, ModelFacts]:
-        seen = SequenceSurvey(pairs=self.allowed_transitions is not None and not is_whole(source))
+        seen = SequenceSurvey(pairs=self.allowed_transitions is not None and not is_in_memory(source))
         layout = look_at(source, seen.look, partial(as_pairs, features=self.features))
         classes = sorted_classes(seen.labels)
         # Pairs that are not allowed are found when the model is bound to their chunk, which knows where they are.
         labels = numbered(list(seen.pairs), classes) if isinstance(self.allowed_transitions, str) else []
-        if is_whole(source):
+        if is_in_memory(source):
             labels = numbered(source.chunk().y, classes)
             source = source.replaced(seen.encoded, labels)
         model = self._model(seen.n_features or 0, self._forbidden(labels, classes), classes)
         prepare = partial(encoded_pairs, seen.attributes, seen.n_features, classes, self.features)
         return source, ModelFacts(model, layout, prepare, {"classes_": classes, **learned_names(seen.attributes)})
 
-    def _next_chunk(self, source: Whole, classes: Iterable[Any] | None = None) -> tuple[Whole, ModelFacts]:
+    def _next_chunk(self, source: InMemory, classes: Iterable[Any] | None = None) -> tuple[InMemory, ModelFacts]:
         begun = "model_" in vars(self)
         # Names are learned anew: a chunk that is refused must not leave its own behind.
         seen = SequenceSurvey(self._names, self.model_.n_features) if begun else SequenceSurvey()

@@ -24,7 +24,7 @@ from ..validation import check_unmasked, shown
 from . import inputs, training
 from .certified import Folder, Run, Shares, Workers
 from .fit_callbacks import Callback, users_line
-from .holders import Holder, Whole, is_whole, of_pairs
+from .holders import Holder, InMemory, is_in_memory, of_pairs
 from .inputs import Column
 from .settings import with_parameters
 from .streams import OpenStream
@@ -119,26 +119,26 @@ class StructuredEstimator(Task[ModelFacts, Source]):
     def _alpha(self, alpha: Planes) -> None:
         self._shares = alpha
 
-    def _arrays(self, X: Examples, *, reset: bool, Y: Examples | None = None, sample_weight: Column = None) -> Whole:
+    def _arrays(self, X: Examples, *, reset: bool, Y: Examples | None = None, sample_weight: Column = None) -> InMemory:
         """Inputs and answers in memory, checked."""
-        return self._whole(*check_pairs(X, Y), sample_weight)
+        return self._in_memory(*check_pairs(X, Y), sample_weight)
 
-    def _whole(self, X: object, Y: object, sample_weight: Column) -> Whole:
+    def _in_memory(self, X: object, Y: object, sample_weight: Column) -> InMemory:
         weight = inputs.check_weights(sample_weight, np.empty((count(X), 1)))
-        return Whole(X, Y, None, weight, fingerprint=lambda: of_pairs(X, Y, sample_weight))
+        return InMemory(X, Y, None, weight, fingerprint=lambda: of_pairs(X, Y, sample_weight))
 
     def _prepared(self, X: Any, Y: Any) -> tuple[Any, Any]:
         """Inputs and answers in the form that the fitted model reads."""
         return check_pairs(X, Y)
 
     def _known(self, source: Source) -> tuple[Source, ModelFacts]:
-        if is_whole(source):
+        if is_in_memory(source):
             source = source.replaced(*self._prepared(source.chunk().x, source.chunk().y))
         return source, ModelFacts(self.model_, None, self._prepared)
 
     def _problems(self, source: Source, facts: ModelFacts, which: Sequence[int] | None = None) -> list[Problem]:
         layout = survey(source) if facts.layout is None else facts.layout
-        if is_whole(source):
+        if is_in_memory(source):
             oracle = oracle_for(facts.model, source.chunk().x, source.chunk().y)
         else:
             oracle = SourcedOracle(facts.model, source, layout, facts.prepare)
@@ -196,7 +196,7 @@ class StructuredEstimator(Task[ModelFacts, Source]):
 
 def look_at(source: Source, look: Callable[[Any, Any], object], check: Prepare) -> Layout:
     """Show all examples to ``look``, those of a source a chunk at a time, and checked."""
-    if not is_whole(source):
+    if not is_in_memory(source):
         return survey(source, lambda x, y: look(*check(x, y)))
     chunk = source.chunk()
     look(chunk.x, chunk.y)
@@ -339,7 +339,7 @@ class StructuralSVM(StructuredEstimator):
         layout = look_at(source, sizes.look, check_pairs)
         return source, ModelFacts(sizes.result(), layout, check_pairs)
 
-    def _next_chunk(self, source: Whole) -> tuple[Any, ModelFacts]:
+    def _next_chunk(self, source: InMemory) -> tuple[Any, ModelFacts]:
         return self._known(source) if "model_" in vars(self) else self._survey(source)
 
     def _check_fitted_sizes(self) -> None:

@@ -33,7 +33,7 @@ from ..validation import check_object, shown
 from . import inputs
 from .certified import CertifiedEstimator, Run, Shares, total
 from .fit_callbacks import changing, keep
-from .holders import Holder, Whole, fingerprint_of
+from .holders import Holder, InMemory, fingerprint_of
 from .streams import ClosedStream, OpenStream
 from .workers import OnWorkers
 
@@ -50,14 +50,14 @@ class Task(CertifiedEstimator, Generic[F, S]):
     coef_: np.ndarray
     _size: Callable[[Chunk], int] = staticmethod(len)
     """How many dual variables, or rows of them, a chunk has in each problem."""
-    _arrays: Callable[..., Whole]
+    _arrays: Callable[..., InMemory]
     """Data in memory, checked: ``_arrays(X, reset=, y=, …)``. ``reset``: its width is not known yet."""
     _new_stream: Callable[..., ClosedStream | OpenStream]
     """What is kept between chunks of a stream: ``_new_stream(self, problems)``."""
 
     @contextmanager
     def _opened(self, X: Any, run: Run, *, reset: bool, **others: Any) -> Iterator[S]:
-        """Data as users give it, checked: a source, or ``Whole``."""
+        """Data as users give it, checked: a source, or ``InMemory``."""
         if not is_source(X):
             yield self._arrays(X, reset=reset, **others)  # type: ignore[misc]
             return
@@ -83,7 +83,7 @@ class Task(CertifiedEstimator, Generic[F, S]):
         """The same for other data, where the estimator is fitted."""
         return self._survey(source)
 
-    def _next_chunk(self, source: Whole) -> tuple[Whole, F]:
+    def _next_chunk(self, source: InMemory) -> tuple[InMemory, F]:
         """The same for a chunk of a stream."""
         return self._survey(source)  # type: ignore[arg-type, return-value]
 

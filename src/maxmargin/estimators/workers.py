@@ -33,7 +33,7 @@ from ..solvers.solve import first_interrupt, solve
 from . import inputs
 from .certified import Callbacks, Run, Shares
 from .fit_callbacks import users_line
-from .holders import Holder, Whole, fingerprint_of, is_whole
+from .holders import Holder, InMemory, fingerprint_of, is_in_memory
 from .inputs import Seed
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class OnWorkers(Holder):
         self._cluster = cluster = Cluster(run, lambda: task._identity(lambda: fingerprint_of(source)))
         try:
             memory = inputs.check_memory(task.memory)
-            pieces = self.source.parts(cluster.size) if is_whole(self.source) else split(self.source, cluster.size)
+            pieces = self.source.parts(cluster.size) if is_in_memory(self.source) else split(self.source, cluster.size)
             _warn_of_idle(self.source, pieces)
             cluster.start([Recipe(bare(task), facts.for_pieces(), piece, memory) for piece in pieces])
             self._sharded = self.local[0].constraints.closed
@@ -97,7 +97,7 @@ class Recipe(Searches):
         self._task, self._facts, self._piece, self._memory = task, facts, piece, memory
 
     def problem(self, question: int) -> Problem | None:
-        if not len(self._piece) or (is_whole(self._held) and not self._task._size(self._held.labels())):
+        if not len(self._piece) or (is_in_memory(self._held) and not self._task._size(self._held.labels())):
             return None
         return self._task._problems(self._held, self._facts, [question])[0]
 
@@ -113,7 +113,7 @@ class Recipe(Searches):
         return None if self._open is None else self._open.open.oracle
 
 
-def gathered(piece: Seekable) -> Whole:
+def gathered(piece: Seekable) -> InMemory:
     """A piece in memory, as one chunk."""
     numbers = range(len(piece.offsets) - 1)
     parts: list[Chunk] = [piece.chunk(i) for i in numbers]
@@ -126,7 +126,7 @@ def gathered(piece: Seekable) -> Whole:
     columns = joined([p.y for p in parts]), joined([p.group for p in parts]), joined([p.weight for p in parts])
     for i in numbers:
         piece.release(i)
-    return Whole(x, *columns)
+    return InMemory(x, *columns)
 
 
 def _warn_of_idle(source: Source, pieces: Sequence[Source]) -> None:

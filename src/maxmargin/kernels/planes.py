@@ -291,25 +291,6 @@ def add_rows(rows, chosen, store, shift, out_indptr, out_indices, out_data):
 
 
 @compiled
-def copy_rows(indptr, indices, data, dense, width, chosen, to_indptr, to_indices, to_data, at):
-    """Put the chosen stored rows behind the first ``at`` rows of another store of the same kind."""
-    if dense:
-        for n in range(chosen.size):
-            r = chosen[n]
-            for k in range(width):
-                to_data[(at + n) * width + k] = data[r * width + k]
-        return
-    end = to_indptr[at]
-    for n in range(chosen.size):
-        r = chosen[n]
-        for k in range(indptr[r], indptr[r + 1]):
-            to_indices[end] = indices[k]
-            to_data[end] = data[k]
-            end += 1
-        to_indptr[at + n + 1] = end
-
-
-@compiled
 def relay(slots, keep, examples, new, source):
     """Move kept slots to their new places; ``source`` tells for each new slot which old one it was (−1: spare).
 

@@ -400,3 +400,22 @@ def sizes(rows, first, last, table, n_labels, out):
                 j = np.int64(width) * n_labels
                 total += abs(bias) * np.sqrt(_sum_of_squares(table, j, j + n_labels))
         out[p] = total
+
+
+@compiled
+def copy_rows(indptr, indices, data, dense, width, chosen, to_indptr, to_indices, to_data, at):
+    """Put the chosen stored rows behind the first ``at`` rows of another store of the same kind."""
+    if dense:
+        for n in range(chosen.size):
+            r = chosen[n]
+            for k in range(width):
+                to_data[(at + n) * width + k] = data[r * width + k]
+        return
+    end = to_indptr[at]
+    for n in range(chosen.size):
+        r = chosen[n]
+        for k in range(indptr[r], indptr[r + 1]):
+            to_indices[end] = indices[k]
+            to_data[end] = data[k]
+            end += 1
+        to_indptr[at + n + 1] = end

@@ -101,10 +101,10 @@ class BagObjective:
         instance[self._first[self.ids]] += latent[self.ids]
         return replace(self.rows, first=instance, second=self._none)
 
-    def problem(self, latent: Sequence[Any], weights: np.ndarray | None = None) -> Problem:
+    def problem(self, latent: Sequence[Any], factors: np.ndarray | None = None) -> Problem:
         """The convex bound in which these instances speak for the positive bags."""
         rows = self._picked(self.checked(latent))
-        budget = self.budget if weights is None else self.budget * weights
+        budget = self.budget if factors is None else self.budget * factors
         side = np.where(self.positive, 1, -1).astype(np.int8)
         if self.negatives == "bag":
             constraints: Any = SharedSlack(rows, np.ones(len(rows)), self._first, budget, side)

@@ -314,8 +314,8 @@ class _Search:
         self.changed = float(differ(latent, self.latent).mean())
         self.latent = latent
 
-    def _train(self, weights: np.ndarray) -> np.ndarray:
-        problem = self.objective.problem(self.latent, weights)
+    def _train(self, factors: np.ndarray) -> np.ndarray:
+        problem = self.objective.problem(self.latent, factors)
         tol = max(self.tol, 0.01)  # a bias is no more than that
         solver = self.make_solver(problem, self.weights)
         found = solve(problem, solver, tol=tol, max_passes=self.settings.max_passes, warm=self.alpha)

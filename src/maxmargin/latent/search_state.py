@@ -22,7 +22,7 @@ class SearchState:
     ``latent`` are the values fixed in that bound, ``weights`` its minimiser, ``evaluation`` the objective there and
     ``regret`` what each value has there; ``gap`` is d = bound − F, the sum of them, and ``budget`` the total regret
     that the next bound may have: (1 − η)·d. ``number`` counts bounds.
-    ``train(weights)`` minimises the same bound once more with the C_i multiplied, and gives its minimiser; ``carries``
+    ``train(factors)`` minimises the same bound once more with the C_i multiplied, and gives its minimiser; ``carries``
     says which examples have a share in the last solution: the others can be left out without changing it.
     """
 

@@ -36,8 +36,8 @@ class StructuralObjective:
         self.regularizer = regularizer
         self.n_examples, self.n_weights = oracle.n_examples, oracle.n_weights
 
-    def problem(self, latent: Latent, weights: np.ndarray | None = None) -> Problem:
-        budget = self.budget if weights is None else self.budget * weights
+    def problem(self, latent: Latent, factors: np.ndarray | None = None) -> Problem:
+        budget = self.budget if factors is None else self.budget * factors
         return Problem(Searched(self.oracle.bound(latent), budget), self.regularizer)
 
     def with_oracle(self, oracle: LatentOracle) -> StructuralObjective:

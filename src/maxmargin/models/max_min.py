@@ -206,7 +206,7 @@ class MaxMinObjective:
         self.first_answer = np.concatenate([[0], np.cumsum(n_free)])
         self.listable = all(group.n_policies <= _LISTED for group in self.groups)
 
-    def problem(self, latent: Any, weights: np.ndarray | None = None) -> Problem:
+    def problem(self, latent: Any, factors: np.ndarray | None = None) -> Problem:
         """Rows are ±φ along all courses that the fixed policies leave open."""
         courses = np.empty(self.first_answer[-1], np.int64)
         signs = np.empty(courses.size, self.features.dtype)
@@ -218,7 +218,7 @@ class MaxMinObjective:
             courses[at] = self.first[group.ids][:, None] + course
             signs[at] = group.sign
         rows = as_rows(self.features[courses] * signs[:, None])
-        budget = self.budget if weights is None else self.budget * weights
+        budget = self.budget if factors is None else self.budget * factors
         return Problem(SharedSlack(rows, np.ones(courses.size), self.first_answer, budget), self.regularizer)
 
     def evaluate(self, w: np.ndarray) -> MaxMinEvaluation:

@@ -68,8 +68,8 @@ class DetectionObjective:
         for i, positive in enumerate(images.positives):
             self.in_image[positive.image].append(i)
 
-    def problem(self, latent: Sequence[np.ndarray], weights: np.ndarray | None = None) -> Problem:
-        return Problem(WindowBound(self, latent, weights), self.regularizer)
+    def problem(self, latent: Sequence[np.ndarray], factors: np.ndarray | None = None) -> Problem:
+        return Problem(WindowBound(self, latent, factors), self.regularizer)
 
     def evaluate(self, w: np.ndarray) -> DetectionEvaluation:
         return DetectionEvaluation(self, w)
@@ -135,7 +135,7 @@ class WindowBound:
     held_in = "images"
 
     def __init__(
-        self, objective: DetectionObjective, latent: Sequence[np.ndarray], weights: np.ndarray | None = None
+        self, objective: DetectionObjective, latent: Sequence[np.ndarray], factors: np.ndarray | None = None
     ) -> None:
         self.objective, self.images, self.model = objective, objective.images, objective.model
         n = objective.n_positives
@@ -143,7 +143,7 @@ class WindowBound:
         self.fixed = np.array(latent[:n], np.int32).reshape(n, self.model.placement_length)
         self._held = np.asarray(latent[n]) if self.model.has_negative_parts else None
         self._places: dict[int, list[LevelScores]] = {}
-        share = np.ones(objective.n_examples) if weights is None else weights
+        share = np.ones(objective.n_examples) if factors is None else factors
         self.positive_budget = objective.positive_C * share[:n]
         self.window_budget = objective.C * (float(share[n]) if self.model.has_negative_parts else 1.0)
         self.n_weights, self.n_positives = objective.n_weights, n
