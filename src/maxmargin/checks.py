@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sized
 from functools import partial
 from typing import Any
 
@@ -274,7 +274,7 @@ def check_model(model: Model | LatentModel, X: Any, Y: Any, *, random_state: See
     >>> check_model(Chain(), X, Y)
     """
     for name, value in (("X", X), ("Y", Y)):
-        if not hasattr(value, "__len__"):
+        if not isinstance(value, Sized):
             raise ValueError(f"{name} must be a list with one entry per example, got {shown(value)}.")
     n_examples, n_answers = count(X), count(Y)
     assert n_examples == n_answers > 0, (
@@ -365,7 +365,7 @@ def _size(x: Any) -> Any:
         return tuple(x.shape)
     if isinstance(x, list | tuple):
         return tuple(_size(part) for part in x)
-    return len(x) if hasattr(x, "__len__") else None
+    return len(x) if isinstance(x, Sized) else None
 
 
 def _scale(plain: PlainOracle, answers: dict[int, list[Any]]) -> float:

@@ -7,7 +7,7 @@ import difflib
 import math
 from collections.abc import Iterable
 from numbers import Integral
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -111,7 +111,7 @@ def indices(name: str, value: Any) -> np.ndarray:
 
 def switch(name: str, value: object) -> None:
     """True or False, or what stands for them in a table of settings."""
-    if not isinstance(value, bool) and not (hasattr(value, "__index__") and value in (0, 1)):
+    if not isinstance(value, bool) and not (isinstance(value, SupportsIndex) and value in (0, 1)):
         raise ValueError(f"{name} must be True or False, got {shown(value)}.")
 
 

@@ -12,6 +12,7 @@ from numbers import Real
 from typing import Any
 
 from ..estimators.fit_callbacks import users_line
+from ..problem import Certificate
 
 
 class FitLog(ABC):
@@ -78,9 +79,14 @@ def numbers_of(record: object) -> dict[str, float]:
     return numbers
 
 
+def certificate_of(estimator: object) -> Certificate | None:
+    """What a fit has proved; not every estimator proves anything."""
+    return getattr(estimator, "certificate_", None)
+
+
 def conclusion(estimator: object) -> dict[str, float]:
     """The certificate of a fitted estimator as numbers, as far as they are finite."""
-    certificate = getattr(estimator, "certificate_", None)
+    certificate = certificate_of(estimator)
     if certificate is None:
         return {}
     lower, upper, gap = certificate.lower, certificate.upper, certificate.relative_gap

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from .. import __version__
-from .fit_log import FitLog, conclusion, needed
+from .fit_log import FitLog, certificate_of, conclusion, needed
 
 _SECONDS = 1.0  # between two deliveries: a server takes longer to hear of a short pass than the pass takes
 _MANY = 500  # numbers to deliver at once; MLflow takes 1000
@@ -117,8 +117,9 @@ class _Run(FitLog):
             return
         self.log(conclusion(estimator), self._step)
         self._deliver()
-        if hasattr(estimator, "certificate_"):
-            self._client.set_tag(self.run_id, "maxmargin.certificate", repr(estimator.certificate_))
+        certificate = certificate_of(estimator)
+        if certificate is not None:
+            self._client.set_tag(self.run_id, "maxmargin.certificate", repr(certificate))
         with TemporaryDirectory() as folder:
             if self._model:
                 self._keep(Path(folder) / "model.mm", estimator.save)

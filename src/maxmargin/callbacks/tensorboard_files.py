@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from .fit_log import FitLog, conclusion, needed
+from .fit_log import FitLog, certificate_of, conclusion, needed
 
 
 class TensorBoard:
@@ -82,7 +82,7 @@ class _Events(FitLog):
             return
         for name, value in conclusion(estimator).items():
             self._writer.add_scalar(name, value, self._step)
-        self._writer.add_text("certificate", repr(getattr(estimator, "certificate_", None)))
+        self._writer.add_text("certificate", repr(certificate_of(estimator)))
 
     def close(self, error: BaseException | None) -> None:
         self._writer.close()

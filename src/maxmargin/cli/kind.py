@@ -127,8 +127,13 @@ class Kind(ABC, Generic[D]):
 
 
 def as_json(certificate: Certificate) -> dict[str, float | bool]:
-    names = ("lower", "upper", "gap", "relative_gap", "exact")
-    return {name: getattr(certificate, name) for name in names}
+    return {
+        "lower": certificate.lower,
+        "upper": certificate.upper,
+        "gap": certificate.gap,
+        "relative_gap": certificate.relative_gap,
+        "exact": certificate.exact,
+    }
 
 
 def bracket(certificate: Certificate, tol: float, state: bool = False) -> list[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,7 +91,7 @@ def as_bags(X: Any, width: int | None = None, *, finite: bool = True) -> Bags:
             f"X must be a list of matrices, one for each bag; got one sparse matrix of shape {X.shape}. Wrap the rows "
             "that belong together: [X[0:3], X[3:5], …]."
         )
-    if not hasattr(X, "__len__") or isinstance(X, str | dict):
+    if not isinstance(X, Sized) or isinstance(X, str | dict):
         raise ValueError(f"X must be a list of matrices, one for each bag, got {type(X).__name__}.")
     if len(X) == 0:
         raise ValueError("There are no bags.")

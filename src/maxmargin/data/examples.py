@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from itertools import islice
 from typing import Any
 from zlib import crc32
@@ -46,7 +46,7 @@ class Pairs:
         self._rows = chunk_rows or CHUNK_EXAMPLES
         self._make: Any = make
         if not callable(make):
-            if not hasattr(make, "__iter__") or iter(make) is make:
+            if not isinstance(make, Iterable) or iter(make) is make:
                 raise _once(make)
             self._make = make.__iter__
         self._length: int | None = None
@@ -137,7 +137,7 @@ def pairs_of(given: Any, chunk_rows: int | None = None) -> Pairs | PairList:
     """The fitting kind of source for pairs."""
     if isinstance(given, dict | set | frozenset | bytes):
         raise _once(given)
-    if not callable(given) and hasattr(given, "__getitem__") and hasattr(given, "__len__"):
+    if not callable(given) and hasattr(given, "__getitem__") and isinstance(given, Sized):
         return PairList(given, chunk_rows=chunk_rows)
     return Pairs(given, chunk_rows=chunk_rows)
 
@@ -157,7 +157,7 @@ def _chunk(part: list[Any], first: int) -> Chunk:
 
 
 def _once(given: object) -> DataError:
-    if hasattr(given, "__next__"):
+    if isinstance(given, Iterator):
         return DataError(
             f"A {type(given).__name__} can be gone through only once, training needs many passes. Give the function "
             "that makes it, open(make_pairs) instead of open(make_pairs()), or put the pairs into a list."

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -438,8 +438,8 @@ class _Within:
 def _total_regret(latent: Latent, search_state: SearchState, chooser: BoundChooser) -> float:
     """What a chooser has chosen, if these are latent values at all."""
     name, n = type(chooser).__name__, search_state.objective.n_examples
-    if not hasattr(latent, "__len__") or len(latent) != n:
-        size = f"{len(latent)} of them" if hasattr(latent, "__len__") else f"a {type(latent).__name__}"
+    if not isinstance(latent, Sized) or len(latent) != n:
+        size = f"{len(latent)} of them" if isinstance(latent, Sized) else f"a {type(latent).__name__}"
         raise ValueError(f"{name} must give one latent value for each of {n} examples, it gave {size}.")
     if isinstance(search_state.evaluation.best, np.ndarray) and search_state.evaluation.best.ndim == 1:
         values = np.asarray(latent)

@@ -46,7 +46,7 @@ def convergence(estimator_or_history: Any, ax: Any = None, *, against: str = "se
     'log'
     """
     one_of("against", against, ("seconds", "oracle_calls", "passes"))
-    runs = runs_of(getattr(estimator_or_history, "history_", estimator_or_history))
+    runs = runs_of(_history(estimator_or_history))
     lower, upper = (summed(runs, name) for name in ("lower", "upper"))
     place = np.arange(1.0, lower.size + 1.0) if against == "passes" else summed(runs, against)
     # A lower bound stays true for ever: the best so far is what is known.
@@ -102,7 +102,7 @@ def bounds(estimator_or_history: object, ax: object = None) -> Any:
     >>> values.get_xlabel()
     'bounds'
     """
-    history = getattr(estimator_or_history, "history_", estimator_or_history)
+    history = _history(estimator_or_history)
     if not isinstance(history, Sequence) or not history or not hasattr(history[0], "changed"):
         raise ValueError(
             f"bounds draws a fitted estimator with latent variables or its history, got {estimator_or_history!r}."
@@ -136,6 +136,10 @@ def bounds(estimator_or_history: object, ax: object = None) -> Any:
         panel.locator_params(axis="x", integer=True, min_n_ticks=1)
         panel.spines["top"].set_visible(False)
     return values, gap
+
+
+def _history(estimator_or_history: Any) -> Any:
+    return getattr(estimator_or_history, "history_", estimator_or_history)
 
 
 def runs_of(history: Sequence[Record]) -> list[Sequence[Record]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -184,7 +184,7 @@ def _sources(images: Any) -> list[Any]:
 
 
 def _many(given: object) -> bool:
-    listed = hasattr(given, "__len__") and hasattr(given, "__iter__") and getattr(given, "ndim", 1) > 0
+    listed = isinstance(given, Sized) and isinstance(given, Iterable) and getattr(given, "ndim", 1) > 0
     return listed and not isinstance(given, str | bytes | Mapping) and not is_table(given)
 
 

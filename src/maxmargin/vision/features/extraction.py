@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import warnings
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence, Sized
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -190,7 +190,7 @@ def feed_images(
 def _check(images: object, settings: str, cache: str | os.PathLike[str] | None, on_error: str) -> None:
     if on_error not in ("raise", "skip"):
         raise ValueError(f'on_error must be "raise" or "skip", got {on_error!r}.')
-    if isinstance(images, str | bytes | os.PathLike) or not hasattr(images, "__len__"):
+    if isinstance(images, str | bytes | os.PathLike) or not isinstance(images, Sized):
         raise TypeError(
             f"images must be a list of paths or arrays, got {type(images).__name__}. "
             "For a folder or a pattern use list_images(path)."
