@@ -22,10 +22,9 @@ from ..data.runs import split
 from ..distributed import transport_of
 from ..distributed.oracles import RemoteOracle
 from ..distributed.requests import Requests
-from ..distributed.saved import Saving
 from ..distributed.searching import Searches
 from ..distributed.shard import Shard
-from ..distributed.sharded import Sharded
+from ..distributed.sharded import Saving, Sharded
 from ..distributed.worker_group import WorkerGroup
 from ..problem import Problem, Solution
 from ..protocols import Chunk, Oracle, Seekable, Source, is_seekable
