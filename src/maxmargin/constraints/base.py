@@ -26,6 +26,14 @@ def check_entries(owner: object, n: int, **arrays: np.ndarray) -> None:
             raise ValueError(f"{type(owner).__name__}: {name} must be an array of 1 or {n} {kind}; got {shown(array)}.")
 
 
+def own(alpha: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """A copy of dual variables that belong to a problem of this shape."""
+    alpha = np.array(alpha, dtype=np.float64, order="C")
+    if alpha.shape != shape:
+        raise ValueError(f"Dual variables of this problem have shape {shape}, got {alpha.shape}.")
+    return alpha
+
+
 class Closed(ABC):
     """Rows plus the arrays (``_terms``) that a kernel module needs to step over their dual variables.
 
@@ -52,13 +60,6 @@ class Closed(ABC):
             )
         self.rows = rows
         self._arrays = rows.arrays
-
-    def _own(self, alpha: np.ndarray) -> np.ndarray:
-        """A copy of dual variables that belong to a problem of this shape."""
-        alpha = np.array(alpha, dtype=np.float64, order="C")
-        if alpha.shape != self.dual_shape:
-            raise ValueError(f"Dual variables of this problem have shape {self.dual_shape}, got {alpha.shape}.")
-        return alpha
 
     def describe(self) -> Description:
         """What solvers are chosen by."""

@@ -11,6 +11,7 @@ import numpy as np
 from ..data.given import chunks_of
 from ..problem import TotalLoss, Totals
 from ..protocols import Chunk, Seekable
+from .base import own
 from .description import Description
 from .duals_on_disk import forget
 from .sums import DualSums
@@ -89,9 +90,7 @@ class Blocked:
         return alpha[self.first[b] : self.first[b + 1]]
 
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
-        alpha = np.array(alpha, dtype=np.float64, order="C")
-        if alpha.shape != self.dual_shape:
-            raise ValueError(f"Dual variables of this problem have shape {self.dual_shape}, got {alpha.shape}.")
+        alpha = own(alpha, self.dual_shape)
         for b, block in self.blocks():
             self.share(alpha, b)[:] = block.feasible(self.share(alpha, b))
         return alpha

@@ -12,7 +12,7 @@ from ..kernels.maps import Boxed, Clipped, Plain, WeightMap
 from ..kernels.simplex import project_examples
 from ..kernels.sums import dot
 from ..problem import Rows
-from .base import Closed, check_entries
+from .base import Closed, check_entries, own
 from .description import Description
 from .shared import SharedSlack
 from .slots import ClassSlots, InteriorSlots, RivalSlots, mean_squared_norm
@@ -82,7 +82,7 @@ class Classes(Closed):
         return ClassSlots(self)
 
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
-        alpha = self._own(alpha)
+        alpha = own(alpha, self.dual_shape)
         alpha[np.arange(self.n_examples), self.label] = 0.0
         project_examples(alpha.reshape(-1), np.arange(self.n_examples + 1) * self.n_classes, self.budget)
         return alpha

@@ -12,7 +12,7 @@ from ..kernels.sums import dot, sum_error
 from ..losses import Hinge, shape_of
 from ..problem import Rows
 from ..protocols import Loss
-from .base import Closed, check_entries
+from .base import Closed, check_entries, own
 from .description import Description
 from .slots import InteriorSlots, ScalarSlots
 from .store import picked
@@ -88,7 +88,9 @@ class Scalar(Closed):
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
         free = np.where(self.budget > 0.0, np.inf, 0.0)  # what nothing can be paid for stays at zero
         top = self.budget if self.loss_shape.bounded else free
-        return np.clip(self._own(alpha), np.where(self.side > 0, 0.0, -top), np.where(self.side < 0, 0.0, top))
+        return np.clip(
+            own(alpha, self.dual_shape), np.where(self.side > 0, 0.0, -top), np.where(self.side < 0, 0.0, top)
+        )
 
     def mean_squared_norm(self) -> float:
         """The mean of ‖x_i‖² over some of the rows: what C is to be measured by."""

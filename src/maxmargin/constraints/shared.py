@@ -9,7 +9,7 @@ from ..kernels.simplex import project_examples
 from ..kernels.sums import dot
 from ..problem import Rows
 from ..validation import shown
-from .base import Closed, check_entries
+from .base import Closed, check_entries, own
 from .description import Description
 from .slots import InteriorSlots, SharedSlots, mean_squared_norm
 
@@ -76,7 +76,7 @@ class SharedSlack(Closed):
         return SharedSlots(self)
 
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
-        alpha = self._own(alpha)
+        alpha = own(alpha, self.dual_shape)
         project_examples(alpha, self.first, self.budget)
         return alpha
 

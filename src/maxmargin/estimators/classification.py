@@ -197,7 +197,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     def _check_class_steps(self, facts: RowFacts, where: str) -> None:
         """Rows of classes can be written out, for other regularizers than kernels for classes know, in memory only."""
         regularizer = self._regularizer(facts.n_features, facts.n_columns)
-        n_weights = (facts.n_features + (self._bias() != 0.0)) * facts.n_columns
+        n_weights = self._n_weights(facts)
         if facts.n_columns > 1 and (is_pure(regularizer) or regularizer.shape(n_weights).kind not in CLASS_MAPS):
             raise ValueError(
                 f"{self.regularizer!r} and Crammer–Singer do not go together in {where}. Use multi_class='ovr'."

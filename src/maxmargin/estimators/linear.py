@@ -136,6 +136,10 @@ class LinearEstimator(Task[RowFacts, Seekable]):
             return 0.0
         return inputs.check_positive("intercept_scaling", self.intercept_scaling)
 
+    def _n_weights(self, facts: RowFacts) -> int:
+        """Of each problem."""
+        return (facts.n_features + (self._bias() != 0.0)) * facts.n_columns
+
     def _regularizer(self, n_features: int, n_classes: int = 1) -> Regularizer:
         """The user's regularizer for the features, l2 for the intercept, the same for every class.
 
@@ -184,7 +188,7 @@ class LinearEstimator(Task[RowFacts, Seekable]):
         regularizer = self._regularizer(facts.n_features, facts.n_columns)
         if is_in_memory(source):
             return [Problem(block, regularizer) for block in self._constraints_of(source.chunk(), facts, numbers)]
-        n_weights = (facts.n_features + (self._bias() != 0.0)) * facts.n_columns
+        n_weights = self._n_weights(facts)
         columns = () if facts.n_columns == 1 else (facts.n_columns,)
 
         def blocked(k: int) -> Blocked:
