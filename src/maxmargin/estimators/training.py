@@ -159,7 +159,7 @@ def fit(task: T, X: object, run: Run, **others: Any) -> T:
             kind = Holder if run.cluster is None else OnWorkers
             with closing(kind(task, source, facts, run)) as holder:
                 try:
-                    solutions = _solved(task, holder, run, lambda: fingerprint_of(given))
+                    solutions = _solutions(task, holder, run, lambda: fingerprint_of(given))
                 except (OracleError, MemoryError) as error:
                     so_far = getattr(error, "solution", None)
                     if so_far is not None and so_far.history and not holder.local[0].constraints.closed:
@@ -174,7 +174,7 @@ def fit(task: T, X: object, run: Run, **others: Any) -> T:
     return task
 
 
-def _solved(task: Task, holder: Holder, run: Run, fingerprint: Callable[[], str]) -> list[Solution]:
+def _solutions(task: Task, holder: Holder, run: Run, fingerprint: Callable[[], str]) -> list[Solution]:
     """The solutions of all problems of a fit. Several of them share the threads, one for each."""
     several = len(holder.problems) > 1
     threads = 1 if several else inputs.check_threads(task.n_jobs)
@@ -182,16 +182,14 @@ def _solved(task: Task, holder: Holder, run: Run, fingerprint: Callable[[], str]
     with task._progress() as progress:
         callbacks = (*progress, *run.callbacks)
 
-        def solved(k: int, stop: Callable[[Record], object]) -> Solution:
+        def solve(k: int, stop: Callable[[Record], object]) -> Solution:
             with task._saving(run, fingerprint, f"class-{k}" if several else "") as folder:
                 return holder.solve(k, warm[k], threads, (*callbacks, stop), folder)
 
-        return _side_by_side(solved, len(holder.problems), holder.at_a_time() if several else 1)
+        return _side_by_side(solve, len(holder.problems), holder.at_a_time() if several else 1)
 
 
-def _side_by_side(
-    solved: Callable[[int, Callable[[Record], object]], Solution], n: int, threads: int
-) -> list[Solution]:
+def _side_by_side(solve: Callable[[int, Callable[[Record], object]], Solution], n: int, threads: int) -> list[Solution]:
     """Independent solves on several threads (kernels release the GIL). Ctrl-C ends all of them in good order.
 
     Each is given a callback that asks it to stop once an interrupt has been seen.
@@ -201,18 +199,18 @@ def _side_by_side(
     def asked_to_stop(_: Record) -> bool:
         return stop.is_set()
 
-    def run(k: int) -> Solution:
-        solution = solved(k, asked_to_stop)
+    def one(k: int) -> Solution:
+        solution = solve(k, asked_to_stop)
         if solution.interrupted:
             stop.set()
         return solution
 
     if threads == 1:
-        return [run(k) for k in range(n)]
+        return [one(k) for k in range(n)]
     with ThreadPoolExecutor(threads) as pool:
         futures = []
         try:
-            futures = [pool.submit(run, k) for k in range(n)]
+            futures = [pool.submit(one, k) for k in range(n)]
             return [f.result() for f in futures]
         except KeyboardInterrupt:
             # Only this thread hears of Ctrl-C: the others are told, and finish with what they have.
