@@ -97,7 +97,7 @@ def _compiled(family: str, dtype: str, thorough: bool) -> int:
     return sum(record.data["dispatcher"].py_func.__module__.startswith("maxmargin.") for record in begun)
 
 
-def _used(estimator: Any, X: Any, y: Any, **more: Any) -> None:
+def _used(estimator: Any, X: Any, y: object, **more: Any) -> None:
     """What a user does with it."""
     estimator.set_params(max_passes=20, random_state=0).fit(X, y, **more)
     estimator.certify(X, y, **more)
@@ -121,7 +121,7 @@ def _linear(X: Any, kind: Any, thorough: bool) -> None:
         _used(estimator, X, kind + 0.5)
 
 
-def _with_long_indices(X: Any) -> Any:
+def _with_long_indices(X: object) -> Any:
     """Sparse rows as they are read where there are more than 2³¹ values."""
     import scipy.sparse as sp
 
@@ -144,7 +144,7 @@ def _variants(estimator: Any, thorough: bool, losses: Sequence[str]) -> Iterator
             yield estimator(loss=loss, solver="dual_coordinate")
 
 
-def _ranking(X: Any, kind: Any, thorough: bool) -> None:
+def _ranking(X: Any, kind: object, thorough: bool) -> None:
     from .. import RankingSVM
 
     for estimator in _variants(RankingSVM, thorough, ("hinge", "squared_hinge")):
@@ -163,7 +163,7 @@ def _sequences(X: Any, kind: Any, thorough: bool) -> None:
         _used(SequenceSVM(solver="cutting_plane", tol=0.1), sequences, labels)
 
 
-def _multilabel(X: Any, kind: Any, thorough: bool) -> None:
+def _multilabel(X: object, kind: Any, thorough: bool) -> None:
     from .. import MultilabelSVM
 
     Y = [[k == 0, k == 1, k > 0] for k in kind.tolist()]
@@ -171,7 +171,7 @@ def _multilabel(X: Any, kind: Any, thorough: bool) -> None:
         _used(MultilabelSVM(edges=edges), X, Y)
 
 
-def _bags(X: Any, kind: Any, thorough: bool) -> None:
+def _bags(X: Any, kind: object, thorough: bool) -> None:
     from .. import LatentSVC
 
     bags = [X[a : a + 3] for a in range(0, _ROWS, 3)]

@@ -69,7 +69,7 @@ class InMemory(Kind[Collected]):
     def score(self, data: Collected) -> dict[str, Any]:
         return {"score": self.measure, "value": self.model.score(data.X, data.y), self.unit: len(data)}
 
-    def lines(self, answers: Iterable[Any]) -> Iterable[str]:
+    def lines(self, answers: Iterable[object]) -> Iterable[str]:
         return (on_one_line(numbers.label(answer)) for answer in answers)
 
     def predict(self) -> None:

@@ -128,7 +128,7 @@ class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
     _compared_with_labels = False
 
     @notified
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GMMKMeans:
+    def fit(self, X: Any, y: object = None, sample_weight: Any = None) -> GMMKMeans:
         """Find clusters.
 
         Parameters
@@ -187,7 +187,7 @@ class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
             warnings.warn(message, ConvergenceWarning, stacklevel=5)
 
     @notified
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GMMKMeans:
+    def partial_fit(self, X: Any, y: object = None, sample_weight: Any = None) -> GMMKMeans:
         """Take in one more chunk of a stream; the first is clustered as ``fit`` would.
 
         Points of earlier chunks keep their labels, so their share of the bound is known from the weight and the mean
@@ -224,7 +224,7 @@ class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         """Distances to all centres: array (n_samples, n_clusters)."""
         return euclidean_distances(self._seen(X), self.cluster_centers_)
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: object = None, sample_weight: Any = None) -> float:
         """The objective on X, with a minus: the larger the better."""
         X = self._seen(X)
         weight = inputs.check_weights(sample_weight, X)

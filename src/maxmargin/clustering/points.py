@@ -48,7 +48,7 @@ class Points:
         self._parts = list(itertools.pairwise(edges))
         self._threads = min(threads, parts)
 
-    def over_parts(self, work: Callable[[int, int], Any]) -> list[Any]:
+    def over_parts(self, work: Callable[[int, int], object]) -> list[Any]:
         """``work(start, stop)`` for every part, in their order."""
         if self._threads == 1:
             return [work(*part) for part in self._parts]

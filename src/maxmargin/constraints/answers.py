@@ -66,7 +66,7 @@ class Packed(Sequence[Any]):
 class Joined(Sequence[Any]):
     """Several sequences as one, none of them copied; in another order, if one is given."""
 
-    def __init__(self, parts: Sequence[Sequence[Any]], order: np.ndarray | None = None) -> None:
+    def __init__(self, parts: Sequence[Sequence[object]], order: np.ndarray | None = None) -> None:
         self._parts = [part for part in parts if len(part)]
         self._ends = np.cumsum([0, *map(len, self._parts)])
         self._order = np.arange(self._ends[-1]) if order is None else order

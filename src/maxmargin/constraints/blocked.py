@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from ..data.given import chunks_of
 from ..problem import TotalLoss, Totals
 from ..protocols import Chunk, Seekable
-from .base import own
+from .base import Closed, own
 from .description import Description
 from .duals_on_disk import forget
 from .sums import DualSums
@@ -42,7 +41,7 @@ class Blocked:
     def __init__(
         self,
         source: Seekable,
-        block: Callable[[Chunk], Any],
+        block: Callable[[Chunk], Closed],
         n_weights: int,
         *,
         columns: tuple[int, ...] = (),
@@ -67,7 +66,7 @@ class Blocked:
         """The blocks that have examples."""
         return np.flatnonzero(np.diff(self.first))
 
-    def blocks(self, order: np.ndarray | None = None) -> Iterator[tuple[int, Any]]:
+    def blocks(self, order: np.ndarray | None = None) -> Iterator[tuple[int, Closed]]:
         """Blocks one after another, the next one read in the background; each is gone when the next is taken."""
         order = self.filled if order is None else order
         for b, chunk in zip(order.tolist(), chunks_of(self.source, order), strict=True):

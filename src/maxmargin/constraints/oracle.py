@@ -46,7 +46,7 @@ def is_exact(part: object) -> bool:
     return bool(getattr(part, "exact", True))
 
 
-def sized(model: Any, X: Any, Y: Any) -> Model:
+def sized(model: Any, X: object, Y: object) -> Model:
     """The model with its sizes, if it has the methods and the weights that a model must have."""
     if not brings_objective(model):
         check_methods(model)
@@ -94,7 +94,7 @@ class PlainOracle:
 
     releases_gil = False
 
-    def __init__(self, model: Model, X: Sequence[Any], Y: Sequence[Any]) -> None:
+    def __init__(self, model: Model, X: Sequence[object], Y: Sequence[Any]) -> None:
         self.model = model
         self.X, self.Y = X, Y
         self.n_examples = count(X)
@@ -126,7 +126,7 @@ class PlainOracle:
         found = self._planes(ids, labels, largest)
         return replace(found, rounding=self._search_rounding(found.losses, float(np.abs(w) @ largest)))
 
-    def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
+    def planes(self, ids: np.ndarray, labels: Sequence[object]) -> Rivals:
         return self._planes(ids, labels, np.zeros(self.n_weights))
 
     def _search_rounding(self, losses: np.ndarray, size: float) -> np.ndarray:
@@ -139,7 +139,7 @@ class PlainOracle:
         factor = 1.0 + size if self.slack_rescaling else 1.0
         return np.full(losses.size, 2.0 * gamma(self.n_weights + 4) * factor * size)
 
-    def _planes(self, ids: np.ndarray, labels: Sequence[Any], largest: np.ndarray) -> Rivals:
+    def _planes(self, ids: np.ndarray, labels: Sequence[object], largest: np.ndarray) -> Rivals:
         """Rows and losses of answers; ``largest`` is raised to the largest |φ_j| among them and the truths."""
         losses = np.empty(ids.size)
         vectors = []
@@ -181,7 +181,7 @@ class Window:
     def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
         return self.oracle.rivals(ids - self.first, w)
 
-    def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
+    def planes(self, ids: np.ndarray, labels: Sequence[object]) -> Rivals:
         return self.oracle.planes(ids - self.first, labels)
 
 
@@ -200,12 +200,12 @@ def stack(vectors: Sequence[np.ndarray | sp.csr_matrix], width: int) -> Rows:
 NOTHING = "That is no answer; does it lack a return?"
 
 
-def is_nothing(answer: Any, Y: Any) -> bool:
+def is_nothing(answer: object, Y: Any) -> bool:
     """Whether None was given for an answer, where no true answer is that."""
     return answer is None and all(y is not None for y in Y)
 
 
-def as_vector(features: Any, width: int) -> np.ndarray | sp.csr_matrix:
+def as_vector(features: object, width: int) -> np.ndarray | sp.csr_matrix:
     """A feature vector as a flat array, or as a sparse matrix of one row."""
     if sp.issparse(features):
         vector = sp.csr_matrix(features, dtype=np.float64)

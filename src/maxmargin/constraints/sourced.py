@@ -99,7 +99,7 @@ class Sizes:
     model knows them all (``joined``).
     """
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: object) -> None:
         check_methods(model)
         self.model = model
         self.parts: list[Any] = []
@@ -165,7 +165,7 @@ class SourcedOracle:
     def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
         return self._chunkwise(ids, lambda at: self._ask(lambda local: self._bound.rivals(local, w), ids[at]))
 
-    def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
+    def planes(self, ids: np.ndarray, labels: Sequence[object]) -> Rivals:
         return self._chunkwise(
             ids,
             lambda at: self._ask(lambda local: self._bound.planes(local, [labels[p] for p in at.tolist()]), ids[at]),

@@ -144,7 +144,7 @@ def as_matrix(X: object, width: int | None = None) -> Any:
 
 
 def as_tables(
-    X: Iterable[Any], name: str, row: str, width: int | None = None, *, part: str = "", hint: str = ""
+    X: Iterable[object], name: str, row: str, width: int | None = None, *, part: str = "", hint: str = ""
 ) -> list[Any]:
     """Matrices of numbers, all of one width and none of them empty.
 

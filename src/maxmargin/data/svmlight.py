@@ -216,7 +216,7 @@ class LabelSets(SvmlightSource):
 
     sets: list[list[float]]
 
-    def __init__(self, text: Any) -> None:
+    def __init__(self, text: object) -> None:
         if not isinstance(text, SvmlightSource):
             raise DataError("Rows with several labels are read from svmlight text only, such as 1,4 3:0.5.")
         vars(self).update(vars(text))

@@ -129,7 +129,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         """
         return training.partial_fit(self, X, {"classes": classes}, y=y, sample_weight=sample_weight)
 
-    def _arrays(self, X: Any, *, reset: bool, y: Any = None, sample_weight: Column = None) -> InMemory:
+    def _arrays(self, X: object, *, reset: bool, y: Any = None, sample_weight: Column = None) -> InMemory:
         inputs.check_labels(y)
         X, y = inputs.check_matrix(self, X, y, reset=reset)
         inputs.check_classes(y)

@@ -126,7 +126,7 @@ class Holder:
     run : Run
     """
 
-    def __init__(self, task: Task[Any, Any], source: Source, facts: Any, run: Run) -> None:
+    def __init__(self, task: Task[Any, Any], source: Source, facts: object, run: Run) -> None:
         self.task, self.source, self.run = task, source, run
         self.in_memory = is_in_memory(source) and run.cluster is None
         """Whether all constraints are in memory."""

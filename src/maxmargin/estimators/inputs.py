@@ -189,7 +189,7 @@ def check_several(estimator: BaseEstimator, classes: np.ndarray) -> None:
         raise ValueError(f"{type(estimator).__name__} needs examples of at least 2 classes, {found}.")
 
 
-def check_nameable(labels: Iterable[Any]) -> None:
+def check_nameable(labels: Iterable[object]) -> None:
     """Complain of labels that a model could not be saved with, before it is trained; one of each type is looked at."""
     one_each = {type(label): label for label in labels}
     wrong = next((label for label in one_each.values() if not is_label(label)), None)
@@ -251,7 +251,7 @@ def check_choice(name: str, value: object, choices: tuple[str, ...]) -> str:
     return one_of(name, value, choices)
 
 
-def check_weights(sample_weight: Column, X: Any) -> np.ndarray | None:
+def check_weights(sample_weight: Column, X: object) -> np.ndarray | None:
     """Sample weights as float64, finite, not negative, not all zero; None stays None, one number is for all rows."""
     if sample_weight is None:
         return None

@@ -80,7 +80,7 @@ class LatentEstimator(CertifiedEstimator):
         *,
         make: Callable[..., LatentObjective],
         data: tuple[Any, Any, np.ndarray],
-        start: Callable[[LatentObjective, np.random.Generator], dict[str, Any]],
+        start: Callable[[LatentObjective, np.random.Generator], dict[str, object]],
         fingerprint: Callable[[], str],
         **learned: Any,
     ) -> None:
@@ -111,7 +111,7 @@ class LatentEstimator(CertifiedEstimator):
         self,
         objective: LatentObjective,
         run: Run,
-        start: Callable[[LatentObjective, np.random.Generator], dict[str, Any]],
+        start: Callable[[LatentObjective, np.random.Generator], dict[str, object]],
         fingerprint: Callable[[], str],
         learned: dict[str, Any],
     ) -> tuple[LatentSolution, bool]:
@@ -269,7 +269,7 @@ def _described(record: BoundRecord) -> str:
     )
 
 
-def objective_of(model: Any, regularizer: Regularizer, X: Any, Y: Any, budget: np.ndarray) -> LatentObjective:
+def objective_of(model: Any, regularizer: Regularizer, X: object, Y: object, budget: np.ndarray) -> LatentObjective:
     """The objective of a latent model on some examples."""
     if brings_objective(model):
         return model.latent_objective(X, Y, budget, regularizer)

@@ -102,7 +102,7 @@ class RankingSVM(LinearEstimator):
     def _size(self, chunk: Chunk) -> int:
         return _count_pairs(chunk)
 
-    def _arrays(self, X: Any, *, reset: bool, y: Any = None, groups: Column = None) -> InMemory:
+    def _arrays(self, X: object, *, reset: bool, y: Any = None, groups: Column = None) -> InMemory:
         X, y = inputs.check_matrix(self, X, y, reset=reset, y_numeric=True)
         return self._in_memory(X, y, _groups(groups, y), None, lambda: of_arrays(X, y, group=groups))
 
@@ -161,7 +161,7 @@ class RankingSVM(LinearEstimator):
     def report(
         self,
         path: Any,
-        X: Any = None,
+        X: object = None,
         y: Column = None,
         *,
         groups: Column = None,

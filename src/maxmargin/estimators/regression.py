@@ -64,7 +64,7 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         """Learn from one more chunk of a stream, of any size; see :meth:`LinearSVC.partial_fit`."""
         return training.partial_fit(self, X, y=y, sample_weight=sample_weight)
 
-    def _arrays(self, X: Any, *, reset: bool, y: Any = None, sample_weight: Column = None) -> InMemory:
+    def _arrays(self, X: object, *, reset: bool, y: Any = None, sample_weight: Column = None) -> InMemory:
         X, y = inputs.check_matrix(self, X, y, reset=reset, y_numeric=True)
         weight = inputs.check_weights(sample_weight, X)
         return self._in_memory(X, y, None, weight, lambda: of_arrays(X, y, sample_weight))

@@ -25,7 +25,7 @@ class Reporting:
             cls.__init__ = with_known_settings(vars(cls)["__init__"])  # type: ignore[method-assign]
 
     def report(
-        self, path: Any, X: Any = None, y: Any = None, *, title: str | None = None, name: str | None = None
+        self, path: Any, X: object = None, y: Any = None, *, title: str | None = None, name: str | None = None
     ) -> Path:
         """Write a page about this model: one HTML file that loads nothing, to look at and to pass on.
 

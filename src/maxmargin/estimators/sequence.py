@@ -127,7 +127,7 @@ class SequenceSVM(StructuredEstimator):
     _names: list[Any] | None = field(init=False)
     _attributes: Attributes | None = field(default=None, init=False)
 
-    def partial_fit(self, X: Examples, Y: Examples, classes: Iterable[Any] | None = None) -> SequenceSVM:
+    def partial_fit(self, X: Examples, Y: Examples, classes: Iterable[object] | None = None) -> SequenceSVM:
         """Learn from one more chunk of a stream, of which nothing but constraints is kept.
 
         More in :meth:`StructuralSVM.partial_fit`.
@@ -157,7 +157,7 @@ class SequenceSVM(StructuredEstimator):
         prepare = partial(encoded_pairs, seen.attributes, seen.n_features, classes, self.features)
         return source, ModelFacts(model, layout, prepare, {"classes_": classes, **learned_names(seen.attributes)})
 
-    def _next_chunk(self, source: InMemory, classes: Iterable[Any] | None = None) -> tuple[InMemory, ModelFacts]:
+    def _next_chunk(self, source: InMemory, classes: Iterable[object] | None = None) -> tuple[InMemory, ModelFacts]:
         begun = "model_" in vars(self)
         # Names are learned anew: a chunk that is refused must not leave its own behind.
         seen = SequenceSurvey(self._names, self.model_.n_features) if begun else SequenceSurvey()

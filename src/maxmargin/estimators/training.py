@@ -220,7 +220,7 @@ def _side_by_side(solve: Callable[[int, Callable[[Record], object]], Solution], 
             return [replace(f.result(), interrupted=True) for f in futures]
 
 
-def partial_fit(task: T, X: Any, known: dict[str, Any] | None = None, **others: Any) -> T:
+def partial_fit(task: T, X: object, known: dict[str, Any] | None = None, **others: Any) -> T:
     """Learn from one more chunk of a stream. ``known`` is what is said of chunks to come."""
     task._check_stream()
     stream = task._stream

@@ -92,7 +92,7 @@ class Recipe(Searches):
         Bytes of rows up to which a piece is held in memory, rather than read again and again.
     """
 
-    def __init__(self, task: Task[Any, Any], facts: Any, piece: Source, memory: int | None) -> None:
+    def __init__(self, task: Task[Any, Any], facts: object, piece: Source, memory: int | None) -> None:
         self._task, self._facts, self._piece, self._memory = task, facts, piece, memory
 
     def problem(self, question: int) -> Problem | None:

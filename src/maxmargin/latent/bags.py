@@ -191,7 +191,7 @@ class BagEvaluation:
         """The loss of every positive bag at its best."""
         return np.maximum(0.0, 1.0 - self.scores[self.place[:-1] + self.best[self.objective.ids]])
 
-    def regrets(self, ids: np.ndarray, latent: Sequence[Any]) -> np.ndarray:
+    def regrets(self, ids: np.ndarray, latent: Sequence[object]) -> np.ndarray:
         number, regrets = self._number[ids], np.zeros(np.size(ids))
         chosen = np.flatnonzero(number >= 0)
         number = number[chosen]

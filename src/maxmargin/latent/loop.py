@@ -100,7 +100,7 @@ def minimise(
     settings: Settings | None = None,
     rng: np.random.Generator | None = None,
     callbacks: Iterable[Callable[[BoundRecord], object]] = (),
-    inner_callbacks: Sequence[Any] = (),
+    inner_callbacks: Sequence[object] = (),
     checkpoint: Checkpoint | None = None,
 ) -> LatentSolution:
     """Search over bounds, from weights (the first bound touches F there) or from latent values.

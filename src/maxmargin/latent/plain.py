@@ -35,7 +35,7 @@ class Completed:
     def predict(self, x: Any, w: np.ndarray) -> Any:
         return self.model.predict(x, w)
 
-    def most_violated(self, x: Any, truth: Any, w: np.ndarray) -> Any:
+    def most_violated(self, x: object, truth: Any, w: np.ndarray) -> Any:
         return self.model.most_violated(x, truth[0], w)
 
 
@@ -49,7 +49,7 @@ class PlainLatentOracle:
         Inputs and true labels.
     """
 
-    def __init__(self, model: LatentModel, X: Sequence[Any], Y: Sequence[Any]) -> None:
+    def __init__(self, model: LatentModel, X: Sequence[object], Y: Sequence[Any]) -> None:
         self.model = model
         self.X, self.Y = X, Y
         self.n_examples = count(X)

@@ -61,7 +61,7 @@ class Bags:
         states: str = "shared",
         n_states: int | None = None,
         bias: float = 1.0,
-        cost: Any = None,
+        cost: object = None,
     ) -> None:
         labelling.check_sizes(n_classes=n_classes, n_features=n_features, n_states=n_states)
         one_of("states", states, ("shared", "separate"))
@@ -168,7 +168,7 @@ class Bags:
 class BagsLatent:
     """The model bound to data, with all instances in one matrix."""
 
-    def __init__(self, model: Bags, X: Any, Y: Any, *, finite: bool = True) -> None:
+    def __init__(self, model: Bags, X: object, Y: Any, *, finite: bool = True) -> None:
         self.model = model
         self.K, self.S, self.D = model._sizes()
         self.bags = as_bags(X, model.n_features, finite=finite)
@@ -296,7 +296,7 @@ class BagsOracle:
         found = self.planes(ids, self.data.best(ids, w, self._cost)[0])
         return replace(found, rounding=partial(self.data.search_rounding, ids, w))
 
-    def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
+    def planes(self, ids: np.ndarray, labels: Sequence[object]) -> Rivals:
         answers = np.asarray(labels, dtype=np.int64).reshape(ids.size, 2)
         labelling.check_labels(answers[:, 0], self.data.K, "An answer")
         checked_instances(self.data.bags, ids, answers[:, 1])

@@ -55,7 +55,7 @@ class Chain:
         n_labels: int | None = None,
         n_features: int | None = None,
         *,
-        loss: Any = "hamming",
+        loss: object = "hamming",
         bias: bool = False,
         start: bool = False,
         end: bool = False,

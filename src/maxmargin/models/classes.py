@@ -49,7 +49,7 @@ class Multiclass:
         n_classes: int | None = None,
         n_features: int | None = None,
         *,
-        cost: Any = None,
+        cost: object = None,
         rescaling: str = "margin",
     ) -> None:
         labelling.check_sizes(n_classes=n_classes, n_features=n_features)
@@ -123,7 +123,7 @@ class MulticlassOracle:
 
     releases_gil = True
 
-    def __init__(self, model: Multiclass, X: Any, Y: Any) -> None:
+    def __init__(self, model: Multiclass, X: object, Y: Any) -> None:
         self.model = model
         K, d = model._sizes()
         self.X = as_matrix(X, d)
@@ -151,7 +151,7 @@ class MulticlassOracle:
         size = 2.0 * np.asarray(abs(self.X[ids]) @ largest) + cost + slack
         return search_rounding(size, (d + 8.0) * (cost if slack else 1.0))
 
-    def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
+    def planes(self, ids: np.ndarray, labels: Sequence[object]) -> Rivals:
         K, d = self.model._sizes()
         y, z = self.y[ids], labelling.check_labels(np.asarray(labels, dtype=np.int64), K, "An answer")
         losses = self.model._costs()[y, z]

@@ -64,7 +64,7 @@ class Graph:
         n_features: int | None = None,
         n_edge_features: int | None = None,
         *,
-        loss: Any = "hamming",
+        loss: object = "hamming",
         bias: bool = False,
         symmetric: bool = False,
         inference: str = "auto",
@@ -82,7 +82,7 @@ class Graph:
         self.inference = inference
         self.only_forests = inference == "tree"
 
-    def sized(self, X: Sequence[Any], Y: Sequence[Any]) -> Graph:
+    def sized(self, X: Sequence[object], Y: Sequence[object]) -> Graph:
         """A copy that knows its sizes from the data."""
         graphs = Graphs.of(X, self.n_features, self.n_edge_features)
         sized = copy.copy(self)
@@ -171,7 +171,7 @@ class Graph:
         """The labels of the highest score w·φ(x, y)."""
         return self.predict_all([x], w)[0]
 
-    def predict_all(self, X: Sequence[Any], w: np.ndarray) -> list[np.ndarray]:
+    def predict_all(self, X: Sequence[object], w: np.ndarray) -> list[np.ndarray]:
         """The best labels of every graph."""
         return GraphOracle(self, X).best(np.arange(len(X)), w)
 
@@ -179,7 +179,7 @@ class Graph:
         """The labels ŷ of the highest loss(y, ŷ) + w·φ(x, ŷ)."""
         return GraphOracle(self, [x], [y]).best(np.zeros(1, np.int64), w)[0]
 
-    def oracle(self, X: Sequence[Any], Y: Sequence[Any]) -> GraphOracle:
+    def oracle(self, X: Sequence[object], Y: Sequence[object]) -> GraphOracle:
         return GraphOracle(self, X, Y)
 
 
@@ -188,7 +188,7 @@ class GraphOracle(labelling.LabellingOracle):
 
     model: Graph
 
-    def __init__(self, model: Graph, X: Sequence[Any], Y: Sequence[Any] | None = None) -> None:
+    def __init__(self, model: Graph, X: Sequence[object], Y: Sequence[Any] | None = None) -> None:
         self.graphs = graphs = Graphs.of(X, model.n_features, model.n_edge_features or 0)
         super().__init__(model, graphs.nodes, Y)
         self.data = self.tokens, self.first_token, (graphs.edges, graphs.edge_offsets, graphs.edge_features)

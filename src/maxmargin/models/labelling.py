@@ -78,7 +78,7 @@ def check_bias(bias: object) -> float:
     return float(bias)
 
 
-def n_labels(Y: Sequence[Any], cost: Any) -> int:
+def n_labels(Y: Sequence[object], cost: Any) -> int:
     """How many labels there are: as the table of costs says, or one more than the largest label."""
     if not isinstance(cost, str):
         return len(cost)
@@ -141,7 +141,7 @@ def split(flat: np.ndarray, first: np.ndarray) -> list[np.ndarray]:
     return [flat[a:b] for a, b in pairwise(first.tolist())]
 
 
-def concatenated(Y: Sequence[Any], length: np.ndarray, n_labels: int) -> np.ndarray:
+def concatenated(Y: Sequence[object], length: np.ndarray, n_labels: int) -> np.ndarray:
     """All labels one after another, checked against the number of positions of each example."""
     if len(Y) != length.size:
         raise ValueError(f"X has {length.size} examples, Y has {len(Y)}. Give one answer for each.")
@@ -162,7 +162,7 @@ class LabellingOracle:
 
     errors: LabellingErrors
 
-    def __init__(self, model: Chain | Graph, X: Sequences, Y: Sequence[Any] | None) -> None:
+    def __init__(self, model: Chain | Graph, X: Sequences, Y: Sequence[object] | None) -> None:
         self.model = model
         self.X = X
         self.n_examples, self.n_weights = len(X), model.n_weights

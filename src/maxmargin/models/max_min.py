@@ -60,7 +60,7 @@ class MaxMin:
     def __repr__(self) -> str:
         return f"MaxMin(levels={self.levels}, n_features={self.n_features}, bias={self.bias})"
 
-    def sized(self, X: Any, Y: Any) -> MaxMin:
+    def sized(self, X: Any, Y: object) -> MaxMin:
         """A copy that knows its number of features from the data."""
         sized = copy.copy(self)
         if self.n_features is None:

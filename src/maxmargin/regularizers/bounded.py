@@ -39,7 +39,7 @@ class Bounded:
     """
 
     def __init__(
-        self, lower: Any = 0.0, indices: Any = None, base: Regularizer | None = None, *, upper: Any = np.inf
+        self, lower: object = 0.0, indices: Any = None, base: Regularizer | None = None, *, upper: Any = np.inf
     ) -> None:
         numbers("Bounded: lower", lower)
         numbers("Bounded: upper", upper)

@@ -32,7 +32,7 @@ class GaussianPrior:
     array([3. , 0.5])
     """
 
-    def __init__(self, mean: Any = 0.0, covariance: Any = 1.0) -> None:
+    def __init__(self, mean: object = 0.0, covariance: Any = 1.0) -> None:
         self.mean = numbers("GaussianPrior: mean", mean)
         self.covariance = numbers("GaussianPrior: covariance", covariance)
         self._check()

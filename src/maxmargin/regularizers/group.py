@@ -38,7 +38,7 @@ class GroupNorm:
     """
 
     def __init__(
-        self, groups: Sequence[Any], weights: Any = 1.0, l2: float = 0.0, centre: np.ndarray | None = None
+        self, groups: Sequence[object], weights: Any = 1.0, l2: float = 0.0, centre: np.ndarray | None = None
     ) -> None:
         self.groups = groups
         self.strength = weights

@@ -63,7 +63,7 @@ def facts(*rows: tuple[str, Any]) -> Markup:
     return table([], [[name, counted(value)] for name, value in rows], "facts")
 
 
-def table(head: Sequence[Any], rows: Sequence[Sequence[Any]], class_: str | None = None) -> Markup:
+def table(head: Sequence[Any], rows: Sequence[Sequence[object]], class_: str | None = None) -> Markup:
     """A table with a head; wide ones scroll inside their own box, not the page."""
     top = element("thead", element("tr", *[_cell("th", cell, scope="col") for cell in head])) if head else None
     body = element("tbody", *[element("tr", *[_cell("td", cell) for cell in row]) for row in rows])

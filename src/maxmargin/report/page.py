@@ -145,7 +145,7 @@ def _costs(estimator: object, summary: dict[str, Any]) -> dict[str, str | int]:
     return tiles
 
 
-def _seconds(history: Sequence[Any]) -> float:
+def _seconds(history: Sequence[object]) -> float:
     """Seconds count from the first record of a problem; of several, solved one after another, they add up."""
     ends = [a for a, b in pairwise([*history, None]) if b is None or getattr(b, "number", 0) == 1]
     return sum(getattr(record, "seconds", 0.0) for record in ends)

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
 
@@ -24,7 +24,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=pool.cache_clear)  # threads do not survive a fork
 
 
-def run(work: Callable[..., Any], *arguments: list) -> list:
+def run(work: Callable[..., object], *arguments: list) -> list:
     """``work`` for each tuple of arguments, on as many threads. Nobody is still at work when this returns or raises."""
     if len(arguments[0]) == 1:
         return [work(*(a[0] for a in arguments))]

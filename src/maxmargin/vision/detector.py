@@ -392,7 +392,7 @@ class DeformablePartDetector(LatentEstimator):
         return [self.detect(image, threshold=threshold, overlap=overlap, most=most) for image in images]
 
     @one_blas_thread()
-    def precision_recall(self, images: Any, boxes: Any = None, *, label: str | None = None) -> PrecisionRecall:
+    def precision_recall(self, images: Any, boxes: object = None, *, label: str | None = None) -> PrecisionRecall:
         """How precise detections are, for every share of the objects that is found (VOC criterion)."""
         check_is_fitted(self)
         found, photos = [], []
@@ -415,7 +415,7 @@ class DeformablePartDetector(LatentEstimator):
         self,
         path: str | os.PathLike[str],
         images: Any = None,
-        boxes: Any = None,
+        boxes: object = None,
         *,
         label: str | None = None,
         title: str | None = None,
@@ -457,7 +457,7 @@ class DeformablePartDetector(LatentEstimator):
         return content(self, images, data.y, data.name)
 
     @one_blas_thread()
-    def certify(self, images: Any, boxes: Any = None, *, label: str | None = None) -> Certificate:
+    def certify(self, images: Any, boxes: object = None, *, label: str | None = None) -> Certificate:
         """Bounds on the minimum of the convex bound that ``coef_`` minimises, computed anew over all windows."""
         self._check_trained()
         self._check_settings()

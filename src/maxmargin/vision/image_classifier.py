@@ -43,7 +43,7 @@ class ImageClassifier(ClassifierMixin, ABC):
         """What ``features`` means."""
 
     @abstractmethod
-    def _extract(self, images: Sequence[Any], on_error: str) -> tuple[Any, np.ndarray]:
+    def _extract(self, images: Sequence[object], on_error: str) -> tuple[Any, np.ndarray]:
         """Features of all images that can be read, and which these are."""
 
     @abstractmethod

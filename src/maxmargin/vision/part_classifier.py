@@ -280,7 +280,7 @@ class PartClassifier(ImageClassifier, CertifiedEstimator):
         precision = "float32" if self.cache is None else "float16"
         return ReducedPatches(plain, int(self.n_components), dtype=precision)
 
-    def _extract(self, images: Sequence[Any], on_error: str) -> tuple[Patches, np.ndarray]:
+    def _extract(self, images: Sequence[object], on_error: str) -> tuple[Patches, np.ndarray]:
         return gather_patches(images, self.extractor_, **self._extraction(on_error))
 
     def _responder(self, patches: Patches) -> Responder:

@@ -132,7 +132,7 @@ def _of_file(images: object, path: str, label: object) -> Annotated:
     raise ValueError(f"{path} is no file of boxes, and no folder with XML files. boxes must be {_FORMS}.")
 
 
-def _of_list(images: Any, boxes: Any, label: Any) -> Annotated:
+def _of_list(images: object, boxes: Any, label: object) -> Annotated:
     """Images and boxes that belong together by their order."""
     if images is None:
         raise ValueError("images is missing: a list of boxes needs a list of as many images.")
@@ -189,7 +189,7 @@ def _many(given: object) -> bool:
 
 
 def _of_records(
-    images: Any, records: list[Record], label: Any, source: str, beside: str | None, others: bool
+    images: Any, records: list[Record], label: object, source: str, beside: str | None, others: bool
 ) -> Annotated:
     """Images and boxes that belong together by their names.
 

@@ -13,7 +13,7 @@ from .extraction import lacking
 from .words import WordHistograms
 
 
-def extractor_for(features: Any, grid: int | tuple[int, int], n_words: int, random_state: Any) -> Any:
+def extractor_for(features: object, grid: int | tuple[int, int], n_words: int, random_state: Any) -> Any:
     """Histograms of words, a network, or something of the user's that can do as much."""
     if not isinstance(features, str):
         missing = lacking(features)

@@ -150,8 +150,8 @@ def precision_recall_curves(curves: object, ax: Axes | None = None) -> Axes:
 
 def detection_mosaic(
     images: object,
-    found: Sequence[Any],
-    truths: Sequence[Any] | None = None,
+    found: Sequence[object],
+    truths: Sequence[object] | None = None,
     n: int = 12,
     *,
     overlap: float = 0.5,

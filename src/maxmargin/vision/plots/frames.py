@@ -44,7 +44,7 @@ def number(value: float) -> str:
     return f"{value:.2f}".replace("-", "−")
 
 
-def images_and_features(images: Any, features: Any, described: bool, unit: str) -> tuple[list[Any], Any]:
+def images_and_features(images: object, features: Any, described: bool, unit: str) -> tuple[list[Any], Any]:
     """Images to cut out of, and what models are asked about: these, or features of them."""
     files = list(images_or_regions(images).images or [])
     if not files:

@@ -66,11 +66,11 @@ def part_weights(model: PartClassifier, region: int = 0, ax: Axes | None = None)
 
 def top_detections(
     model: PartClassifier | Mapping[str, PartClassifier],
-    images: Any,
+    images: object,
     parts: Sequence[int] | None = None,
     n: int = 10,
     *,
-    features: Any = None,
+    features: object = None,
     labels: Any = None,
     per_image: int = 1,
     fig: FigureBase | None = None,

@@ -162,7 +162,7 @@ def _most_used(uses: np.ndarray | None, preference: np.ndarray) -> np.ndarray:
 
 
 def _used(
-    classifier: SceneClassifier, name: Any, images: Any, features: Any
+    classifier: SceneClassifier, name: object, images: Any, features: Any
 ) -> tuple[list[Any] | None, np.ndarray | None]:
     """Images of the class as classified, and the parts of their regions."""
     if images is None and features is None:
