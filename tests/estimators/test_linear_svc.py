@@ -127,29 +127,12 @@ def test_warm_start_on_data_of_another_size_starts_anew(two):
     assert found.certificate_.upper == pytest.approx(expected.certificate_.upper, rel=1e-7)
 
 
-def test_warm_start_with_other_labels_reaches_their_optimum(two):
-    X, y = two
-    found = LinearSVC(warm_start=True, **TIGHT).fit(X, y).fit(X, -y)
-    assert found.certificate_.upper == pytest.approx(LinearSVC(**TIGHT).fit(X, -y).certificate_.upper, rel=1e-7)
-
-
 def test_interrupt_ends_the_classes_not_yet_begun_after_one_pass(four, monkeypatch):
     X, y = four
     interrupt_at(monkeypatch, DualCoordinate, "step", 3)
     with pytest.warns(ConvergenceWarning, match="was interrupted"):
         found = LinearSVC(multi_class="ovr", tol=1e-9, solver="dual_coordinate").fit(X, y)
     assert len(found.history_) == 2 + 3
-
-
-def test_certify_on_other_data_keeps_a_true_bracket(two):
-    X, y = two
-    found = LinearSVC(**TIGHT).fit(X, y)
-    part = found.certify(X[:30], y[:30])
-    optimum = LinearSVC(**TIGHT).fit(X[:30], y[:30]).certificate_
-    assert part.lower <= optimum.upper
-    assert part.upper >= optimum.lower
-    flipped = found.certify(X, -y)
-    assert flipped.lower <= LinearSVC(**TIGHT).fit(X, -y).certificate_.upper
 
 
 def test_examples_outside_the_support_could_be_dropped(two):
