@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.covariance import ledoit_wolf
 
+from maxmargin.vision.parts import pool
 from maxmargin.vision.parts.patches import Patches
 from maxmargin.vision.parts.pool import Whitening, largest_pool, random_parts
 
@@ -30,7 +31,8 @@ def stronger_half(patches, i, whitening, keep=0.5):
     return set(sorted(view, key=lambda p: -strength[p])[: int(np.ceil(keep * len(view)))])
 
 
-def test_the_whitening_is_that_of_ledoit_and_wolf(tmp_path):
+def test_the_whitening_is_that_of_ledoit_and_wolf(tmp_path, monkeypatch):
+    monkeypatch.setattr(pool, "_BLOCK", 16)  # of 50
     values = some_values(n=50).astype(np.float16)
     np.save(tmp_path / "values.npy", values)
     found = estimated(np.load(tmp_path / "values.npy", mmap_mode="r"))

@@ -190,6 +190,7 @@ class SvmlightSource(InOrder):
             with contextlib.closing(ahead):
                 for piece in ahead:
                     yield piece.result()
+                    del piece  # else what it read would stay while the next one is waited for
 
     def _walk(self) -> Generator[tuple[int, bytearray, int], None, None]:
         for file, (path, stamp) in enumerate(zip(self.paths, self._stamps, strict=True)):

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...persistence import storable_part
 from ..images import ImageSource
-from .extraction import Draw, lacking, over_ragged_images
+from .extraction import Draw, feed_images, lacking
 from .numbers import whole
 from .patch_format import checked_precision, patch_dtype
 
@@ -106,8 +106,8 @@ class ReducedPatches:
     def fit(self, images: Sequence[ImageSource], **run: Any) -> ReducedPatches:
         """Estimate mean and directions from images: paths or arrays, whatever ``read_image`` takes.
 
-        ``cache``, ``n_jobs``, ``on_error`` and ``verbose`` are those of ``extraction.over_images``. Where this is
-        interrupted, what was learned before remains.
+        ``cache``, ``n_jobs``, ``on_error`` and ``verbose`` are those of ``extraction.over_images``. The sample is not
+        held in memory. Where this is interrupted, what was learned before remains.
         """
         if not len(images):
             raise ValueError("Directions are estimated from images, and none were given.")
@@ -115,8 +115,9 @@ class ReducedPatches:
             self._values, self.extractor.settings(), -(-self.n_sampled // len(images)), self.random_state,
             color=self.color, releases_gil=self.releases_gil,
         )  # fmt: skip
-        sample, _, _ = over_ragged_images(images, draw, settings=draw.settings(), **run)
-        self.mean_, self.basis_, self.variances_ = principal_components(sample, self.n_components)
+        moments = _Moments()
+        feed_images(images, draw, moments.take, settings=draw.settings(), **run)
+        self.mean_, self.basis_, self.variances_ = moments.leading(self.n_components)
         return self
 
     def _values(self, image: np.ndarray) -> np.ndarray:
@@ -157,28 +158,56 @@ class ReducedPatches:
         return basis
 
 
-def principal_components(sample: np.ndarray, n_components: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The mean of rows, the directions with the largest variances, and those.
+class _Moments:
+    """Sums of rows and of their products, about the mean of the first block: the rows themselves are not kept.
 
     Products of a block are in single precision, and are added up in double.
     """
-    n, d = sample.shape
-    if d < n_components:
-        raise ValueError(f"Patches of {d} features cannot be reduced to {n_components}. Use a smaller n_components.")
-    if n <= n_components:
-        raise ValueError(
-            f"{n} patches are too few to estimate {n_components} directions from. Give more images, or use a smaller "
-            "n_components or a larger n_sampled."
-        )
-    mean = sample.mean(axis=0, dtype=np.float64).astype(np.float32)
-    covariance = np.zeros((d, d))
-    for start in range(0, n, _BLOCK):
-        off = sample[start : start + _BLOCK] - mean
-        covariance += off.T @ off
-    variances, directions = np.linalg.eigh(covariance / n)
-    basis = with_signs(directions[:, ::-1][:, :n_components].T)
-    variances = np.maximum(variances[::-1][:n_components], 0.0)
-    return mean, np.ascontiguousarray(basis, np.float32), variances.astype(np.float32)
+
+    def __init__(self) -> None:
+        self._block: list[np.ndarray] = []
+        self._n = 0
+
+    def take(self, i: int, rows: np.ndarray) -> str:
+        """Adds the rows of image i; or says why they do not fit the others."""
+        if self._block and rows.shape[1:] != self._block[0].shape[1:]:
+            return f"its patches have features of shape {rows.shape[1:]}, those before {self._block[0].shape[1:]}"
+        self._block.append(rows.astype(np.float32))
+        if sum(map(len, self._block)) >= _BLOCK:
+            self._add()
+        return ""
+
+    def _add(self) -> None:
+        rows = np.concatenate(self._block)
+        if not self._n:
+            d = rows.shape[1]
+            self._shift = rows.mean(axis=0) if len(rows) else np.zeros(d, np.float32)
+            self._sum, self._products = np.zeros(d), np.zeros((d, d))
+        rows -= self._shift
+        self._sum += rows.sum(axis=0, dtype=np.float64)
+        self._products += rows.T @ rows
+        self._n += len(rows)
+        self._block = [rows[:0]]  # whose shape the next ones must have
+
+    def leading(self, n_components: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The mean of the rows, the directions with the largest variances, and those."""
+        self._add()
+        n, d = self._n, self._sum.size
+        if d < n_components:
+            raise ValueError(
+                f"Patches of {d} features cannot be reduced to {n_components}. Use a smaller n_components."
+            )
+        if n <= n_components:
+            raise ValueError(
+                f"{n} patches are too few to estimate {n_components} directions from. Give more images, or use a "
+                "smaller n_components or a larger n_sampled."
+            )
+        away = self._sum / n
+        variances, directions = np.linalg.eigh(self._products / n - np.outer(away, away))
+        basis = with_signs(directions[:, ::-1][:, :n_components].T)
+        variances = np.maximum(variances[::-1][:n_components], 0.0)
+        mean = (self._shift + away).astype(np.float32)
+        return mean, np.ascontiguousarray(basis, np.float32), variances.astype(np.float32)
 
 
 def with_signs(basis: np.ndarray) -> np.ndarray:

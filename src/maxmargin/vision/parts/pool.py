@@ -8,6 +8,8 @@ import numpy as np
 
 from .patches import Patches
 
+_BLOCK = 4096  # patches that are looked at together: all of a sample, as float64 and squared, took gigabytes
+
 
 @dataclass(frozen=True)
 class Whitening:
@@ -50,27 +52,33 @@ class Whitening:
         Parameters
         ----------
         values : array (n_patches, n_features)
-            In memory, or a map of a file.
+            In memory, or a map of a file: blocks of the sample are read, from first to last, twice.
         rng : Generator
             Says which patches are looked at, if there are more than ``n_sampled``.
         shrinkage : "auto" or float
             From 0, the covariance as it is, to 1, a multiple of the identity. "auto" is the share that Ledoit and
             Wolf (2004) found to be nearest to the true covariance.
         n_sampled : int
-            Most patches to look at: they are held in memory, as float64.
+            Most patches to look at.
         """
-        from sklearn.covariance import empirical_covariance, ledoit_wolf_shrinkage, shrunk_covariance
+        from sklearn.covariance import shrunk_covariance
 
+        chosen = np.arange(len(values))
         if len(values) > n_sampled:
-            values = values[np.sort(rng.choice(len(values), size=n_sampled, replace=False))]
-        sample = values.astype(np.float64)
-        n, d = sample.shape
-        mean = sample.mean(axis=0)
+            chosen = np.sort(rng.choice(len(values), size=n_sampled, replace=False))
+        n, d = chosen.size, values.shape[1]
+        blocks = np.split(chosen, range(_BLOCK, n, _BLOCK))
+        mean = sum((values[block].sum(axis=0, dtype=np.float64) for block in blocks), np.zeros(d)) / n
         if not np.isfinite(mean).all():
             raise ValueError("Patches must be finite, and some are not.")
-        sample -= mean
-        share = ledoit_wolf_shrinkage(sample, True) if isinstance(shrinkage, str) else float(shrinkage)
-        covariance = shrunk_covariance(empirical_covariance(sample, assume_centered=True), share)
+        products, fourth = np.zeros((d, d)), 0.0
+        for block in blocks:
+            off = values[block] - mean
+            products += off.T @ off
+            fourth += float((np.einsum("ij,ij->i", off, off) ** 2).sum())
+        covariance = products / n
+        share = _ledoit_wolf(covariance, fourth / n, n) if isinstance(shrinkage, str) else float(shrinkage)
+        covariance = shrunk_covariance(covariance, share)
         if not np.trace(covariance) > 0.0:
             raise ValueError(f"All of the {n} patches are the same: there is nothing to tell them apart by.")
         try:
@@ -104,6 +112,17 @@ class Whitening:
         """
         off = np.asarray(values, dtype=np.float64) - self.mean
         return np.sqrt(np.maximum(np.einsum("ij,ij->i", off @ self.precision, off), 0.0))
+
+
+def _ledoit_wolf(covariance: np.ndarray, fourth: float, n: int) -> float:
+    """The share of scikit-learn's ``ledoit_wolf``, from the covariance S of n centred rows and the mean of ‖x‖⁴.
+
+    It is the mean of ‖xxᵀ − S‖²/n, which is how much S itself varies, over ‖S − mI‖², which is how much of S there is
+    to lose.
+    """
+    squares = float((covariance**2).sum())
+    off = squares - float(np.trace(covariance)) ** 2 / len(covariance)
+    return min(max(fourth - squares, 0.0) / n / off, 1.0) if off > 0.0 else 0.0
 
 
 def random_parts(
