@@ -40,7 +40,8 @@ def lacking(value: object, *names: str) -> list[str]:
     >>> lacking([], "append", "conjugate")
     ['conjugate']
     """
-    return [name for name in names if not hasattr(value, name)]
+    kind = type(value)  # asked first: to ask the object would compute its properties, and read a whole file for some
+    return [name for name in names if not hasattr(kind, name) and not hasattr(value, name)]
 
 
 def check_object(name: str, value: object) -> Any:

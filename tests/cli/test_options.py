@@ -77,7 +77,7 @@ def test_only_objects_and_arrays_have_no_option():
     }
     general = {"n_jobs", "random_state", "verbose", "warm_start", "regularizer"}
     rest = {(task, name) for task, name in without if name not in general}
-    assert rest == {("classify", "cost"), ("detect", "negative_parts_from")}
+    assert rest == {("classify", "cost"), ("detect", "negative_parts_from"), ("sequence", "features")}
 
 
 def test_every_option_says_what_it_is_for():

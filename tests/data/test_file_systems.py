@@ -225,7 +225,7 @@ def test_what_is_read_from_local_disks_only(local):
         file.write(b"\x93NUMPY")
     for name, word in (("x.npy", r"\.npy arrays"),):
         with pytest.raises(
-            DataError, match=rf"is {word}, which is read from local disks only.*\(mock\) come text, Parquet"
+            DataError, match=rf"is {word}, which is read from local disks only.*\(mock\) come svmlight text, Parquet"
         ):
             mm.data.open(f"{top}/{name}", filesystem=filesystem)
 

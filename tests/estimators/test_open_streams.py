@@ -63,6 +63,16 @@ class AnyOrder(Sequential):
     def labels(self, i):
         return replace(self._chunk(i), x=None)
 
+    @property
+    def fingerprint(self):
+        return f"{self.n} examples in chunks of {self.size}"
+
+    def nbytes(self, i):
+        return 8 * len(self._chunk(i))
+
+    def release(self, i):
+        pass
+
     def chunks(self, order=None):
         self.passes += 1
         for i in range(self.offsets_.size - 1) if order is None else order:

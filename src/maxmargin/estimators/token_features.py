@@ -25,7 +25,7 @@ class TokenFeatures(TransformerMixin, BaseEstimator):
     words around it, its prefixes and suffixes, its shape, the other columns around it and their neighbouring pairs, and
     membership in gazetteers, as named features of value 1 such as ``"word[-1]=the"`` or ``"suffix3=ing"``.
 
-    Nothing is learned: names are numbered by :class:`SequenceSVM`, which takes the templates as ``features=``, or
+    Nothing is learned: names are numbered by ``SequenceSVM``, which takes the templates as ``features=``, or
     stands behind them in a pipeline.
 
     Parameters
