@@ -57,7 +57,7 @@ def test_zeros_are_counted(counts):
     assert mostly_sparse(counts)
 
 
-@pytest.mark.parametrize(("name", "centred"), zip(MAPS, [False, True, True, False], strict=True))
+@pytest.mark.parametrize(("name", "centred"), list(zip(MAPS, [False, True, True, False], strict=True)))
 def test_files_and_blocks_give_what_arrays_give(name, centred, counts, tmp_path, monkeypatch):
     mean, before = np.arange(5, dtype=np.float32) if centred else None, counts.copy()
     expected = mapped(name, counts, mean)
