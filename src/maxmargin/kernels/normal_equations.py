@@ -231,8 +231,8 @@ def _along(a, b, s, y, z, xi, bend, two, loss, mu, depth, du0, du1, du2):
 
 
 @compiled
-def centre(rows, target, side, budget, loss, w, mu, start, stop, point):
-    """The point at which all products are mu, at these weights."""
+def centre(rows, target, side, budget, loss, w, per_budget, start, stop, point):
+    """The point at which the products of an example are ``per_budget`` times its C, at these weights."""
     beta, excess, common = point
     u = np.empty(CHUNK)
     for begin in range(start, stop, CHUNK):
@@ -247,7 +247,7 @@ def centre(rows, target, side, budget, loss, w, mu, start, stop, point):
             if c <= 0.0:
                 continue
             r = sign * (np.float64(at(target, i)) - u[i - begin])
-            a, b, gap = _central(mu, two, c, r, loss)
+            a, b, gap = _central(per_budget * c, two, c, r, loss)
             beta[i] = sign * (a - b)
             if loss.bounded:
                 excess[i] = gap

@@ -118,9 +118,10 @@ class InteriorRows:
             part.share()
 
     def centre(self, w: np.ndarray, mu: float) -> None:
-        """The point at which all products are mu, at these weights."""
+        """The point at which the products of each example are mu, times its budget over the mean, at these weights."""
         w, _ = self._asked(w, np.zeros((0, self.n_weights)))
-        for _ in self._each(lambda part: part.centre(w, mu)):
+        per_budget = mu / (self.description.budget or 1.0)
+        for _ in self._each(lambda part: part.centre(w, per_budget)):
             pass
 
     def look(self, w: np.ndarray, directions: np.ndarray, mu: float) -> Look:
@@ -214,8 +215,8 @@ class _Compiled:
     def share(self) -> None:
         """Dual variables are those of the point."""
 
-    def centre(self, w: np.ndarray, mu: float) -> None:
-        kernels.centre(self.rows, *self.terms, w, mu, self.start, self.stop, self.point)
+    def centre(self, w: np.ndarray, per_budget: float) -> None:
+        kernels.centre(self.rows, *self.terms, w, per_budget, self.start, self.stop, self.point)
 
     def look(self, w: np.ndarray, directions: np.ndarray, mu: float) -> Look:
         vector, sums = np.zeros(w.size), np.zeros(3)
