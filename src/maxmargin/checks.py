@@ -30,7 +30,7 @@ from .constraints.oracle import (
 )
 from .constraints.searched import violations
 from .data.arrays import as_rows
-from .data.given import check_given, check_width, chunks_of
+from .data.source_checks import check_given, check_width, chunks_of
 from .kernels import maps
 from .kernels.losses import cost
 from .latent.plain import Completed, PlainLatentOracle

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from ..data.arrays import as_rows
 from ..data.errors import DataError
-from ..data.given import chunks_of
+from ..data.source_checks import chunks_of
 from ..problem import Rivals, RowErrors, Rows
 from ..protocols import Chunk, Model, Oracle, OracleError, Seekable, Source, is_seekable
 from .oracle import check_methods, oracle_for, sized

@@ -15,9 +15,9 @@ from numpy.typing import DTypeLike
 from ..kernels import batches
 from ..protocols import Chunk
 from .arrays import csr_view
+from .chunked import Chunked, GroupsInTurn
 from .errors import DataError
 from .mapped import MappedFile
-from .runs import Chunked, GroupsInTurn
 from .shard_format import Batch, Shard, read_contents
 from .stores import DISK, Disk, Stamp, Store, StoredFile, other_data
 

@@ -20,11 +20,11 @@ from numpy.typing import ArrayLike
 from ..checkpoint import CheckpointFolder
 from ..constraints.oracle import count
 from ..constraints.sourced import chosen
+from ..data.array_source import Arrays
+from ..data.chunked import keep_within
 from ..data.errors import DataError
 from ..data.examples import PairList
-from ..data.given import chunks_of
-from ..data.memory import Arrays
-from ..data.runs import keep_within
+from ..data.source_checks import chunks_of
 from ..problem import Problem, Solution
 from ..protocols import Chunk, Seekable, Solver, Source, is_seekable
 from ..solvers import solve

@@ -17,9 +17,9 @@ from .. import losses
 from ..constraints import Blocked
 from ..constraints.base import Closed
 from ..data.arrays import canonical
+from ..data.chunked import origin_of
 from ..data.errors import DataError
-from ..data.given import check_chunk
-from ..data.runs import origin_of
+from ..data.source_checks import check_chunk
 from ..problem import Certificate, Problem, Rows
 from ..protocols import Chunk, Loss, Regularizer, Seekable, Source
 from ..regularizers import L2, Blocks

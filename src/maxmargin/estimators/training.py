@@ -25,7 +25,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ..constraints.duals_on_disk import stacked
-from ..data.given import check_given
+from ..data.source_checks import check_given
 from ..problem import Certificate, Problem, Record, Solution
 from ..protocols import Chunk, OracleError, Source, is_source
 from ..solvers import certify as certify_problem

@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, clone
 
 from ..checkpoint import CheckpointFolder
 from ..constraints import Searched
-from ..data.runs import split
+from ..data.selections import split
 from ..distributed import transport_of
 from ..distributed.oracles import RemoteOracle
 from ..distributed.requests import Requests
