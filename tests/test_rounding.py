@@ -11,12 +11,12 @@ import pytest
 from maxmargin.constraints import Searched, SharedSlack
 from maxmargin.constraints.sums import DualSums
 from maxmargin.data.arrays import as_rows
-from maxmargin.kernels import sums
+from maxmargin.kernels import vectors
 from maxmargin.models import Chain
 from maxmargin.models.closed import binary
 from maxmargin.problem import Problem, Rivals, RowErrors, TotalLoss, Totals
 from maxmargin.regularizers import L2, Bounded, GaussianPrior, GroupNorm
-from maxmargin.regularizers.rounding import conjugate_error, value_error
+from maxmargin.regularizers.shape import conjugate_error, value_error
 from maxmargin.solvers.certificate import bracket, dual_bound, upper_bound
 
 D = 4
@@ -109,11 +109,11 @@ def test_compensated_sums_know_their_errors(rng):
     for n in (1, 2, 30, 400):
         a, b = spread_out(rng, n), spread_out(rng, n)
         for x, y in ((a, b), (np.concatenate([a, -a, [1.0]]), np.concatenate([b, b, [1e-9]]))):  # all but one cancel
-            total, error = sums.dot(x, y)
+            total, error = vectors.bounded_dot(x, y)
             assert abs(dot(x, y) - Fraction(total)) <= Fraction(error)
             assert error <= 1e-13 * np.abs(x * y).sum()
     tenths, ones = np.full(10_000, 0.1), np.ones(10_000)  # a plain sum of these is off by a thousand times as much
-    total, error = sums.dot(tenths, ones)
+    total, error = vectors.bounded_dot(tenths, ones)
     assert abs(dot(tenths, ones) - Fraction(total)) <= Fraction(error)
 
 
@@ -145,7 +145,7 @@ def test_shares_never_exceed_their_budget_in_exact_arithmetic(rng):
         for _ in range(30):
             values = np.abs(spread_out(rng, n))
             budget = float(values.sum() * rng.uniform(0.1, 1.0))
-            sums.within(values, budget)
+            vectors.within(values, budget)
             assert sum(exact.fractions(values)) <= Fraction(budget)
 
 

@@ -88,16 +88,6 @@ class Seekable(Source, Protocol):
         """The memory of chunk i is not needed for now: nothing of it is in use any more."""
 
 
-def is_source(data: Any) -> bool:
-    """Whether this is data in chunks rather than in memory (arrays of other libraries may have ``chunks``, a tuple)."""
-    return callable(getattr(data, "chunks", None))
-
-
-def is_seekable(source: Source) -> bool:
-    """Whether the chunks of a source can be read in any order."""
-    return callable(getattr(source, "chunk", None)) and hasattr(source, "offsets")
-
-
 class Model(Protocol):
     """All that a user writes for a new kind of output.
 
@@ -314,7 +304,7 @@ class Regularizer(Protocol):
     """A strongly convex Ω, seen through v = Σ α (truth − rival).
 
     Optional: ``value_error(w)`` and ``conjugate_error(v, error)``, what rounding may have changed in ``value`` and
-    ``conjugate`` where these are more than sums of a few products for each weight (``regularizers.rounding``).
+    ``conjugate`` where these are more than sums of a few products for each weight (``regularizers.shape``).
 
     One that is not strongly convex says ``pure = True`` and has three methods more, for proximal steps:
     ``around(centre, l2)``, the same Ω with l2/2 ‖w − centre‖² added; ``dual_radius()``, the largest ‖v‖ for which Ω*(v)
@@ -372,7 +362,7 @@ class Solver(Protocol):
     """
 
     def start(self, problem: Problem, warm: Any = None) -> Any:
-        """A state, which has what ``solvers.state.Progress`` says; from these dual variables, if there are any."""
+        """A state, which has what ``solvers.solve.SolverState`` says; from these dual variables, if there are any."""
 
     def step(self, problem: Problem, state: Any) -> Any:
         """One pass."""

@@ -9,8 +9,7 @@ import numpy as np
 from ..kernels import planes as kernels, rows as row_kernels
 from ..kernels.maps import WeightMap
 from ..kernels.simplex import project_examples
-from ..kernels.sums import dot as bounded_dot
-from ..kernels.vectors import dot
+from ..kernels.vectors import bounded_dot, dot
 from ..problem import Planes, Rivals, Rows, TotalLoss, Totals
 from ..protocols import OracleError
 from ..rounding import gamma

@@ -10,7 +10,7 @@ from ..data.arrays import as_rows
 from ..kernels import classes as kernels
 from ..kernels.maps import Boxed, Clipped, Plain, WeightMap
 from ..kernels.simplex import project_examples
-from ..kernels.sums import dot
+from ..kernels.vectors import bounded_dot
 from ..problem import Rows
 from .base import Closed, check_entries, own
 from .description import Description
@@ -112,7 +112,7 @@ class Classes(Closed):
 
     def _bounded_linear(self, alpha: np.ndarray) -> tuple[float, float]:
         i, k = np.nonzero(alpha)
-        return dot(self.cost[self.label[i], k], alpha[i, k])
+        return bounded_dot(self.cost[self.label[i], k], alpha[i, k])
 
     def explicit(self) -> SharedSlack:
         """The same constraints with every row written out: slow and large, but any regularizer works on it."""

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..kernels import scalar as kernels
-from ..kernels.sums import dot, sum_error
+from ..kernels.vectors import bounded_dot, sum_error
 from ..losses import Hinge, shape_of
 from ..problem import Rows
 from ..protocols import Loss
@@ -111,6 +111,6 @@ class Scalar(Closed):
         share = alpha[held]
         reached, free = target * share, epsilon * np.abs(share)
         penalty = share * share / ((2.0 / curvature) * budget) if curvature > 0.0 else np.zeros(held.size)
-        total, _ = dot(reached - free - penalty, np.ones(held.size))
+        total, _ = bounded_dot(reached - free - penalty, np.ones(held.size))
         size = float((np.abs(reached) + free + penalty).sum())
         return total, sum_error(total, size, alpha.size, 6)

@@ -8,8 +8,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..kernels import rows as row_kernels, sums as kernels
+from ..kernels import rows as row_kernels
 from ..kernels.simplex import project_examples
+from ..kernels.vectors import bounded_dot
 from ..problem import Planes, Rivals, TotalLoss, Totals
 from ..protocols import Oracle
 from ..rounding import gamma, rounded_up
@@ -131,8 +132,8 @@ class Searched:
     ) -> TotalLoss:
         """C_i·max(0, what is missing of the margin), summed over some examples."""
         budget = self.budget[ids] if self.budget.size > 1 else np.broadcast_to(self.budget, ids.size)
-        total, off = kernels.dot(budget, np.maximum(missing, 0.0))
-        off += gamma(4) * total + 1.01 * kernels.dot(budget, np.where(missing + rounding > 0.0, rounding, 0.0))[0]
+        total, off = bounded_dot(budget, np.maximum(missing, 0.0))
+        off += gamma(4) * total + 1.01 * bounded_dot(budget, np.where(missing + rounding > 0.0, rounding, 0.0))[0]
         if excess is None:
             return TotalLoss(total, rounding=off)
         # An example of weight zero cannot be underrated, however poorly it is searched.

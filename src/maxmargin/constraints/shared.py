@@ -6,7 +6,7 @@ import numpy as np
 
 from ..kernels import shared as kernels
 from ..kernels.simplex import project_examples
-from ..kernels.sums import dot
+from ..kernels.vectors import bounded_dot
 from ..problem import Rows
 from ..validation import shown
 from .base import Closed, check_entries, own
@@ -81,7 +81,7 @@ class SharedSlack(Closed):
         return alpha
 
     def _bounded_linear(self, alpha: np.ndarray) -> tuple[float, float]:
-        return dot(self.loss, alpha)
+        return bounded_dot(self.loss, alpha)
 
     def _signed(self, alpha: np.ndarray) -> np.ndarray:
         """Dual variables times the sides of their examples."""

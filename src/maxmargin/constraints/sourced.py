@@ -14,7 +14,8 @@ from ..data.arrays import as_rows
 from ..data.errors import DataError
 from ..data.source_checks import chunks_of
 from ..problem import Rivals, RowErrors, Rows
-from ..protocols import Chunk, Model, Oracle, OracleError, Seekable, Source, is_seekable
+from ..protocols import Chunk, Model, Oracle, OracleError, Seekable, Source
+from ..validation import is_seekable
 from .oracle import check_methods, oracle_for, sized
 from .store import as_table, matrix
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..protocols import Chunk, Seekable, Source, is_seekable
+from ..protocols import Chunk, Seekable, Source
+from ..validation import is_seekable
 from .chunked import origin_of
 from .errors import DataError
 

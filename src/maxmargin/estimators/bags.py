@@ -19,9 +19,9 @@ from ..latent.bags import NEGATIVES, BagObjective, look
 from ..models import Bags as BagModel
 from ..persistence import storable
 from ..problem import BoundRecord, Certificate, LatentSolution
-from ..protocols import LatentObjective, Regularizer, is_source
+from ..protocols import LatentObjective, Regularizer
 from ..solvers import solve
-from ..validation import meant, shown
+from ..validation import is_source, meant, shown
 from . import inputs
 from .certified import Folder, Run, Workers
 from .fit_callbacks import Callback, notified, users_line

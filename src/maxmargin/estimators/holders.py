@@ -26,8 +26,9 @@ from ..data.errors import DataError
 from ..data.examples import PairList
 from ..data.source_checks import chunks_of
 from ..problem import Problem, Solution
-from ..protocols import Chunk, Seekable, Solver, Source, is_seekable
+from ..protocols import Chunk, Seekable, Solver, Source
 from ..solvers import solve
+from ..validation import is_seekable
 from . import inputs
 from .certified import Callbacks, Run, Shares
 from .inputs import Column, Matrix

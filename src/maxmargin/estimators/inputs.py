@@ -20,9 +20,9 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 from ..data.arrays import checked_sparse
 from ..data.errors import DataError
 from ..data.sizes import as_bytes, few_threads
-from ..protocols import Seed, is_source
+from ..protocols import Seed
 from ..schema import is_label
-from ..validation import as_float, check_unmasked, one_of, shown
+from ..validation import as_float, check_unmasked, is_source, one_of, shown
 from .tables import NUMBERS, check_present, check_types, explained, present_labels
 
 Matrix: TypeAlias = ArrayLike | sp.sparray | sp.spmatrix

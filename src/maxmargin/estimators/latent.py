@@ -14,9 +14,9 @@ from ..constraints.oracle import brings_objective, check_methods, count, sized
 from ..latent import value
 from ..persistence import storable
 from ..problem import BoundRecord, Certificate
-from ..protocols import LatentObjective, Model, Regularizer, is_source
+from ..protocols import LatentObjective, Model, Regularizer
 from ..regularizers import GroupNorm
-from ..validation import shown
+from ..validation import is_source, shown
 from . import inputs
 from .certified import Folder, Run, Workers
 from .fit_callbacks import Callback, notified

@@ -335,7 +335,8 @@ def labels_of(source: Seekable) -> Iterator[Chunk]:
     weighs = False
     for i in range(len(source.offsets) - 1):
         chunk = source.labels(i)
-        check_chunk(source, i, chunk)
+        if not is_in_memory(source):
+            check_chunk(source, i, chunk)
         if chunk.y is None:
             raise DataError("The source has no labels. Give them: maxmargin.data.open(…, labels=y) or label='column'.")
         weighs = weighs or chunk.weight is None or bool(np.any(chunk.weight))

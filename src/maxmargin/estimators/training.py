@@ -27,9 +27,9 @@ from sklearn.base import clone
 from ..constraints.duals_on_disk import stacked
 from ..data.source_checks import check_given
 from ..problem import Certificate, Problem, Record, Solution
-from ..protocols import Chunk, OracleError, Source, is_source
+from ..protocols import Chunk, OracleError, Source
 from ..solvers import certify as certify_problem
-from ..validation import check_object, shown
+from ..validation import check_object, is_source, shown
 from . import inputs
 from .certified import CertifiedEstimator, Run, Shares, total
 from .fit_callbacks import changing, keep

@@ -27,8 +27,9 @@ from ..distributed.shard import Shard
 from ..distributed.sharded import Saving, Sharded
 from ..distributed.worker_group import WorkerGroup
 from ..problem import Problem, Solution
-from ..protocols import Chunk, Oracle, Seekable, Source, is_seekable
+from ..protocols import Chunk, Oracle, Seekable, Source
 from ..solvers.solve import first_interrupt, solve
+from ..validation import is_seekable
 from . import inputs
 from .certified import Callbacks, Run, Shares
 from .fit_callbacks import users_line

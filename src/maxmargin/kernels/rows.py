@@ -17,7 +17,7 @@ from numpy import uint32, uint64
 
 from ..rounding import UNIT
 from . import compiled, compiled_sum, inlined
-from .sums import two_sum
+from .vectors import two_sum
 
 _LARGEST = 1e37  # of a number that float32 may hold
 

@@ -24,7 +24,7 @@ from ..rounding import UNIT
 from . import compiled, maps, order as _order
 from .losses import cost, dual_curvature, dual_term, excess_of, limits
 from .rows import at, bounded_dot, count, remembered, stored_pair
-from .sums import difference_error, two_sum
+from .vectors import difference_error, two_sum
 
 
 @compiled

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..problem import Certificate, Problem, TotalLoss, Totals, is_pure
 from ..protocols import Regularizer
-from ..regularizers.rounding import conjugate_error, value_error
+from ..regularizers.shape import conjugate_error, value_error
 from ..rounding import gamma, rounded_down, rounded_up
 from ..validation import check_object, lacking, shown
 

@@ -27,7 +27,7 @@ from ..regularizers.shape import Shape
 from ..validation import whole
 from . import parallel
 from .certificate import WORTH_A_CHECK
-from .state import Weighted
+from .solve import Weighted
 
 
 @dataclass(frozen=True)

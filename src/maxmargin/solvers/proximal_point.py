@@ -29,7 +29,7 @@ from .ascent_state import AscentState
 from .certificate import scaled_dual
 from .dual_coordinate import DualCoordinate, DualState
 from .oracle_ascent import OracleAscent
-from .state import Progress
+from .solve import SolverState
 
 _SAMPLE = 32  # examples whose loss shows the scale of the objective
 
@@ -259,7 +259,7 @@ def scaled_bound(problem: Problem, inner: DualState) -> float:
 
 
 @dataclass(kw_only=True)
-class AroundInner(Progress):
+class AroundInner(SolverState):
     """A centre, and the state of the problem around it."""
 
     inner: Any

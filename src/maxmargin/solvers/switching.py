@@ -18,8 +18,7 @@ from .certificate import dual_objective
 from .dual_coordinate import DualCoordinate
 from .interior_point import InteriorPoint
 from .proximal_point import ProximalPoint
-from .solve import restored_state, saved_state
-from .state import Progress
+from .solve import SolverState, restored_state, saved_state
 
 _LEAST = 0.05  # of a full pass: what one over the active set costs at least
 _PATIENCE = 100  # passes, after which those that are to finish what Newton steps left
@@ -44,10 +43,10 @@ class Switching:
     steps: InteriorPoint = field(default_factory=InteriorPoint)
     after: float = 0.0
 
-    def start(self, problem: Problem, warm: np.ndarray | None = None) -> Progress:
+    def start(self, problem: Problem, warm: np.ndarray | None = None) -> SolverState:
         return (self.passes if self.after else self.steps).start(problem, warm)
 
-    def step(self, problem: Problem, state: Any) -> Progress:
+    def step(self, problem: Problem, state: Any) -> SolverState:
         state.evaluated = None  # `_passes_from` sets it, and neither inner solver clears it
         if state.second_order:
             state = self.steps.step(problem, state)
@@ -63,7 +62,7 @@ class Switching:
         return self._handed_over(state, self.steps.start(problem, state.alpha))
 
     @staticmethod
-    def _watch(state: Any) -> Progress:
+    def _watch(state: Any) -> SolverState:
         """Passes after Newton steps got stuck are in vain, too, if many of them bring little."""
         steps, before = state.watched
         if steps < _PATIENCE or not np.isfinite(state.estimate):
@@ -80,8 +79,8 @@ class Switching:
         watched = () if state.watched is None else state.watched
         return saved | {"second_order": state.second_order, "spent": state.spent, "watched": list(watched)}
 
-    def restore(self, problem: Problem, saved: dict[str, Any]) -> Progress:
-        state: Progress = restored_state(problem, self.steps if saved["second_order"] else self.passes, saved)
+    def restore(self, problem: Problem, saved: dict[str, Any]) -> SolverState:
+        state: SolverState = restored_state(problem, self.steps if saved["second_order"] else self.passes, saved)
         state.spent, state.watched = float(saved["spent"]), tuple(saved["watched"]) or None
         return state
 
@@ -91,7 +90,7 @@ class Switching:
         bound = dual_objective(problem, state.alpha)
         return not bound.rounding < 0.5 * state.goal * abs(state.upper)
 
-    def _passes_from(self, problem: Problem, state: Any) -> Progress:
+    def _passes_from(self, problem: Problem, state: Any) -> SolverState:
         """Coordinate passes from the best dual variables of Newton steps, with no way back."""
         solver = self.passes
         if problem.pure:
@@ -103,7 +102,7 @@ class Switching:
         return after
 
     @staticmethod
-    def _handed_over(before: Progress, after: Any) -> Any:
+    def _handed_over(before: SolverState, after: Any) -> Any:
         """What ``solve`` has set goes with the run, and so does what it has counted."""
         after.goal, after.beat, after.visited, after.spent = before.goal, before.beat, before.visited, before.spent
         return after

@@ -21,7 +21,7 @@ from ...protocols import Seed
 from ...solvers.dual_coordinate import DualCoordinate
 from ...solvers.explore import Explore, Explored
 from ...solvers.searchers import search
-from ...solvers.state import Weighted
+from ...solvers.solve import Weighted
 from .objective import Hard, WindowBound
 from .star import Star
 from .training_images import placed

@@ -24,7 +24,7 @@ import numpy as np
 
 from ...constraints import Classes
 from ...problem import Problem
-from ...solvers.state import Progress
+from ...solvers.solve import SolverState
 
 # Scores of about 1 are what is wanted, so ‖U‖ is some √n/‖X‖ in the end, and shares move by some √n: steps in U should
 # be longer than those in shares by some 1/‖X‖. From 2 to 8 times that the number of passes is the same.
@@ -169,7 +169,7 @@ class _Point(NamedTuple):
 
 
 @dataclass
-class PrimalDualState(Progress):
+class PrimalDualState(SolverState):
     X: np.ndarray
     truth: np.ndarray
     cost: np.ndarray
