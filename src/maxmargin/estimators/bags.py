@@ -24,8 +24,8 @@ from ..solvers import solve
 from ..validation import is_source, meant, shown
 from . import inputs
 from .certified import Folder, Run, Workers
+from .fingerprints import of_arrays, of_values
 from .fit_callbacks import Callback, notified, users_line
-from .holders import of_arrays, of_values
 from .inputs import Column, Matrix
 from .latent_search import LatentEstimator, objective_of
 from .linear import repeated

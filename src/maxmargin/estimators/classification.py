@@ -19,7 +19,8 @@ from ..persistence import storable
 from ..problem import is_pure
 from ..protocols import Chunk, Loss, Seekable
 from . import inputs, training
-from .holders import InMemory, is_in_memory, of_arrays
+from .fingerprints import of_arrays
+from .holders import InMemory, is_in_memory
 from .inputs import Column, Matrix
 from .linear import LinearEstimator, RowFacts, checked_weights, labels_of, rows_of
 from .settings import with_parameters

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,15 +14,12 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
 
 from ..checkpoint import CheckpointFolder
-from ..constraints.oracle import count
 from ..constraints.sourced import chosen
 from ..data.array_source import Arrays
 from ..data.chunked import keep_within
 from ..data.errors import DataError
-from ..data.examples import PairList
 from ..data.source_checks import chunks_of
 from ..problem import Problem, Solution
 from ..protocols import Chunk, Seekable, Solver, Source
@@ -31,7 +27,7 @@ from ..solvers import solve
 from ..validation import is_seekable
 from . import inputs
 from .certified import Callbacks, Run, Shares
-from .inputs import Column, Matrix
+from .fingerprints import fingerprint_of
 
 if TYPE_CHECKING:
     from .training import Task
@@ -222,43 +218,3 @@ def _precision(source: Source) -> str:
     if first is None or not (isinstance(first.x, np.ndarray) or sp.issparse(first.x)):
         raise DataError("This source holds structured examples, or none; linear estimators need rows of a matrix.")
     return "float32" if first.x.dtype == np.float32 else "float64"
-
-
-def fingerprint_of(source: Source) -> str:
-    """The fingerprint of a source; one that has none is known by its length and the beginning of it."""
-    if hasattr(source, "fingerprint"):
-        return str(source.fingerprint)
-    with contextlib.closing(chunks_of(source)) as chunks:
-        first = next(chunks, None)
-    return f"source-{len(source)}-{'' if first is None else of_pairs(first.x, first.y)}"
-
-
-class _Together:
-    """Two lists as one list of pairs, made when asked for."""
-
-    def __init__(self, X: Any, Y: Any) -> None:
-        self.X, self.Y = X, Y
-
-    def __len__(self) -> int:
-        return count(self.X)
-
-    def __getitem__(self, i: int) -> tuple[Any, Any]:
-        return self.X[i], self.Y[i]
-
-
-def of_pairs(X: Any, Y: Any, weight: Column = None) -> str:
-    """Structured examples in a short text that changes when they do."""
-    return f"{PairList(_Together(X, Y)).fingerprint}-{of_values(weight)}"
-
-
-def of_values(values: Any) -> str:
-    """Values of any kind in a short text; the bytes of objects are where they lie, and say nothing."""
-    if values is None:
-        return ""
-    plain = isinstance(values, np.ndarray) and values.dtype != object
-    return f"{zlib.crc32(np.ascontiguousarray(values).tobytes() if plain else repr(list(values)).encode()):08x}"
-
-
-def of_arrays(X: Matrix, y: ArrayLike, weight: Column = None, group: Column = None) -> str:
-    """Arrays in a short text that changes when they do."""
-    return "-".join([Arrays(X, np.asarray(y)).fingerprint, of_values(weight), of_values(group)])

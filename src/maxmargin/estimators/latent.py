@@ -19,8 +19,8 @@ from ..regularizers import GroupNorm
 from ..validation import is_source, shown
 from . import inputs
 from .certified import Folder, Run, Workers
+from .fingerprints import of_pairs, of_values
 from .fit_callbacks import Callback, notified
-from .holders import of_pairs, of_values
 from .inputs import Column
 from .latent_search import LatentEstimator, objective_of
 from .settings import with_parameters

@@ -21,8 +21,9 @@ from ..protocols import Chunk, Loss, Seekable, Source
 from ..validation import check_unmasked, shown
 from . import inputs, training
 from .certified import Folder, Run, Workers
+from .fingerprints import of_arrays
 from .fit_callbacks import Callback
-from .holders import InMemory, is_in_memory, of_arrays
+from .holders import InMemory, is_in_memory
 from .inputs import Column, Matrix
 from .linear import LinearEstimator, RowFacts, labels_of, rows_of
 from .settings import with_parameters

@@ -15,7 +15,8 @@ from ..models import regression
 from ..persistence import storable
 from ..protocols import Chunk, Loss, Seekable
 from . import inputs, training
-from .holders import InMemory, of_arrays
+from .fingerprints import of_arrays
+from .holders import InMemory
 from .inputs import Column, Matrix
 from .linear import LinearEstimator, RowFacts, checked_weights, labels_of, rows_of
 from .settings import with_parameters

@@ -23,8 +23,9 @@ from ..solvers import best_start
 from ..validation import check_unmasked, shown
 from . import inputs, training
 from .certified import Folder, Run, Shares, Workers
+from .fingerprints import of_pairs
 from .fit_callbacks import Callback, users_line
-from .holders import Holder, InMemory, is_in_memory, of_pairs
+from .holders import Holder, InMemory, is_in_memory
 from .inputs import Column
 from .settings import with_parameters
 from .streams import OpenStream

@@ -32,8 +32,9 @@ from ..solvers import certify as certify_problem
 from ..validation import check_object, is_source, shown
 from . import inputs
 from .certified import CertifiedEstimator, Run, Shares, total
+from .fingerprints import fingerprint_of
 from .fit_callbacks import changing, keep
-from .holders import Holder, InMemory, fingerprint_of
+from .holders import Holder, InMemory
 from .streams import ClosedStream, OpenStream
 from .workers import OnWorkers
 

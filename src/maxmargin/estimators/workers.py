@@ -32,8 +32,9 @@ from ..solvers.solve import first_interrupt, solve
 from ..validation import is_seekable
 from . import inputs
 from .certified import Callbacks, Run, Shares
+from .fingerprints import fingerprint_of
 from .fit_callbacks import users_line
-from .holders import Holder, InMemory, fingerprint_of, is_in_memory
+from .holders import Holder, InMemory, is_in_memory
 from .inputs import Seed
 
 if TYPE_CHECKING:
