@@ -14,9 +14,9 @@ from ..kernels.vectors import bounded_dot
 from ..problem import Rows
 from .base import Closed, check_entries, own
 from .description import Description
+from .matrices import as_sparse, mean_squared_norm
 from .shared import SharedSlack
-from .slots import ClassSlots, InteriorSlots, RivalSlots, mean_squared_norm
-from .store import as_table
+from .slots import ClassSlots, InteriorSlots, RivalSlots
 from .sums import DualSums
 
 CLASS_MAPS = (Plain, Clipped, Boxed)  # what the kernels for classes know; under others rows are written out
@@ -144,7 +144,7 @@ def _written_out(c: Classes) -> tuple[Rows, np.ndarray, np.ndarray]:
 
     k = c.n_classes
     r = c.rows
-    x = as_table(r)
+    x = as_sparse(r)
     if r.bias:
         x = sp.hstack([x, np.full((r.n_rows, 1), r.bias)], format="csr")
     example, rival = np.nonzero(np.arange(k) != c.label[:, None])

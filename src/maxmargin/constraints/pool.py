@@ -13,7 +13,8 @@ import numpy as np
 from ..data.arrays import as_rows
 from ..problem import Rows
 from .base import Closed
-from .store import RowStore, as_table, matrix
+from .matrices import as_sparse, stored
+from .store import RowStore
 
 _OVERHEAD = 48  # bytes of a row besides its values and shares: norm, order of visits, place, columns, end
 _BYTES_PER_SHARE = 16  # momentum has a second copy
@@ -112,7 +113,7 @@ class Pool:
         held = self._store.rows  # type: ignore[union-attr]
         if rows.dense == held.dense:
             return rows, chosen
-        table = as_table(rows)[chosen]
+        table = as_sparse(rows)[chosen]
         return as_rows(table.toarray() if held.dense else table), np.arange(chosen.size)
 
     def _fitting(self, rows: Rows, chosen: np.ndarray) -> int:
@@ -129,7 +130,7 @@ def extracted(block: Any, examples: np.ndarray) -> Closed:
     """These examples of a block as a closed problem of its own, with rows of its own."""
     rows, chosen = _written_out(block.rows, examples)
     columns = {name: c[examples] if c.size > 1 else c for name, c in block.columns().items()}
-    return type(block)(replace(as_rows(matrix(rows)[chosen]), bias=block.rows.bias), **columns, **block.settings())
+    return type(block)(replace(as_rows(stored(rows)[chosen]), bias=block.rows.bias), **columns, **block.settings())
 
 
 def _per_value(rows: Rows) -> int:
@@ -141,7 +142,7 @@ def _written_out(rows: Rows, examples: np.ndarray) -> tuple[Rows, np.ndarray]:
     if not rows.second.size:
         return rows, examples.astype(np.int64)
     first, second = rows.first[examples], rows.second[examples]
-    table = matrix(rows)
+    table = stored(rows)
     # Differences of numbers of float32 are no numbers of float32, and bounds rely on these rows.
     written = as_rows(table[first].astype(np.float64) - table[second])
     return written, np.arange(examples.size)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..kernels import scalar as kernels
 from ..kernels.vectors import bounded_dot, sum_error
@@ -14,8 +13,8 @@ from ..problem import Rows
 from ..protocols import Loss
 from .base import Closed, check_entries, own
 from .description import Description
+from .matrices import mean_squared_norm
 from .slots import InteriorSlots, ScalarSlots
-from .store import picked
 
 
 class Scalar(Closed):
@@ -78,7 +77,7 @@ class Scalar(Closed):
             paired=rows.second.size > 0,
             width=rows.width,
             stored=rows.n_stored / rows.n_rows if some else 0.0,
-            squared_norm=self.mean_squared_norm() if some else 0.0,
+            squared_norm=mean_squared_norm(rows),
             budget=float(self.budget.mean()) if some else 0.0,
         )
 
@@ -91,18 +90,6 @@ class Scalar(Closed):
         return np.clip(
             own(alpha, self.dual_shape), np.where(self.side > 0, 0.0, -top), np.where(self.side < 0, 0.0, top)
         )
-
-    def mean_squared_norm(self) -> float:
-        """The mean of ‖x_i‖² over some of the rows: what C is to be measured by."""
-        some = np.linspace(0, self.n_examples - 1, min(self.n_examples, 1000)).astype(np.int64)
-        rows = self.rows
-        first, second = (rows.first[some], rows.second[some]) if rows.second.size else (some, np.full(some.size, -1))
-        apart = second >= 0
-        chosen = [picked(rows, first[~apart])]
-        if apart.any():
-            chosen.append(picked(rows, first[apart]) - picked(rows, second[apart]))
-        squares = sum(float(np.square(x.data if sp.issparse(x) else x, dtype=np.float64).sum()) for x in chosen)
-        return (squares + np.count_nonzero(~apart) * rows.bias**2) / some.size
 
     def _bounded_linear(self, alpha: np.ndarray) -> tuple[float, float]:
         held = np.flatnonzero(alpha)

@@ -11,7 +11,8 @@ from ..problem import Rows
 from ..validation import shown
 from .base import Closed, check_entries, own
 from .description import Description
-from .slots import InteriorSlots, SharedSlots, mean_squared_norm
+from .matrices import mean_squared_norm
+from .slots import InteriorSlots, SharedSlots
 
 
 class SharedSlack(Closed):

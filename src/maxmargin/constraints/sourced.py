@@ -16,8 +16,8 @@ from ..data.source_checks import chunks_of
 from ..problem import Rivals, RowErrors, Rows
 from ..protocols import Chunk, Model, Oracle, OracleError, Seekable, Source
 from ..validation import is_seekable
+from .matrices import as_sparse, stored
 from .oracle import check_methods, oracle_for, sized
-from .store import as_table, matrix
 
 Prepare = Callable[[Any, Any], tuple[Any, Any]]
 
@@ -317,5 +317,5 @@ def _joined_bounds(bounds: list[np.ndarray | None], parts: list[Rivals], place: 
 def _joined_rows(parts: list[Rows], place: np.ndarray) -> Rows:
     """Rows one part after the other, in another order; sparse unless all of them are dense."""
     if all(part.dense for part in parts):
-        return as_rows(np.concatenate([matrix(part) for part in parts])[place])
-    return as_rows(sp.vstack([as_table(part) for part in parts], format="csr")[place])
+        return as_rows(np.concatenate([stored(part) for part in parts])[place])
+    return as_rows(sp.vstack([as_sparse(part) for part in parts], format="csr")[place])

@@ -206,16 +206,21 @@ def as_rows(X: Any, bias: float = 0.0) -> Rows:
     >>> len(as_rows(np.eye(3)))
     3
     """
-    if sp.issparse(X):
-        if X.shape[1] >= 2**32:
-            raise ValueError(f"At most {2**32 - 1} columns can be addressed, X has {X.shape[1]}.")
-        X = canonical(checked_sparse(X))
-        if X.nnz == 0:
-            # Empty ``indices`` would mean "dense": one entry that no row points at keeps it sparse.
-            return Rows(X.indptr, np.zeros(1, np.int32), np.zeros(1, X.dtype), X.shape[0], X.shape[1], bias)
-        return Rows(X.indptr, X.indices, X.data, X.shape[0], X.shape[1], bias)
-    X = np.ascontiguousarray(X)
-    return Rows(_EMPTY, _EMPTY, X.reshape(-1), X.shape[0], X.shape[1], bias)
+    if not sp.issparse(X):
+        return rows_of(np.ascontiguousarray(X), bias)
+    if X.shape[1] >= 2**32:
+        raise ValueError(f"At most {2**32 - 1} columns can be addressed, X has {X.shape[1]}.")
+    return rows_of(canonical(checked_sparse(X)), bias)
+
+
+def rows_of(X: Any, bias: float) -> Rows:
+    """The same of a matrix in canonical form, which was checked before: nothing is looked at again, nothing copied."""
+    if not sp.issparse(X):
+        return Rows(_EMPTY, _EMPTY, X.reshape(-1), X.shape[0], X.shape[1], bias)
+    if X.nnz == 0:
+        # Empty ``indices`` would mean "dense": one entry that no row points at keeps it sparse.
+        return Rows(X.indptr, np.zeros(1, np.int32), np.zeros(1, X.dtype), X.shape[0], X.shape[1], bias)
+    return Rows(X.indptr, X.indices, X.data, X.shape[0], X.shape[1], bias)
 
 
 def canonical(X: Any) -> Any:

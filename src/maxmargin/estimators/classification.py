@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import losses
 from ..constraints.base import Closed
 from ..constraints.classes import CLASS_MAPS
+from ..data.arrays import rows_of
 from ..models import binary, multiclass
 from ..models.labelling import check_loss
 from ..persistence import storable
@@ -22,7 +23,7 @@ from . import inputs, training
 from .fingerprints import of_arrays
 from .holders import InMemory, is_in_memory
 from .inputs import Column, Matrix
-from .linear import LinearEstimator, RowFacts, checked_weights, labels_of, rows_of
+from .linear import LinearEstimator, RowFacts, checked_weights, labels_of
 from .settings import with_parameters
 
 

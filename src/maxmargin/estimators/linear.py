@@ -20,7 +20,7 @@ from ..data.arrays import canonical
 from ..data.chunked import origin_of
 from ..data.errors import DataError
 from ..data.source_checks import check_chunk
-from ..problem import Certificate, Problem, Rows
+from ..problem import Certificate, Problem
 from ..protocols import Chunk, Loss, Regularizer, Seekable, Source
 from ..regularizers import L2, Blocks
 from ..solvers import best_start
@@ -317,15 +317,6 @@ def repeated(features: Regularizer | None, places: np.ndarray, n_features: int) 
         if place.size > n_features:
             parts.append((place[n_features:], L2()))
     return features if len(parts) == 1 else Blocks(parts)
-
-
-def rows_of(x: Any, bias: float) -> Rows:
-    """A chunk's matrix as rows. The source has checked it: nothing is looked at again, nothing copied."""
-    if not sp.issparse(x):
-        return Rows(_EMPTY, _EMPTY, x.reshape(-1), x.shape[0], x.shape[1], bias)
-    if x.nnz == 0:
-        return Rows(x.indptr, np.zeros(1, np.int32), np.zeros(1, x.dtype), x.shape[0], x.shape[1], bias)
-    return Rows(x.indptr, x.indices, x.data, x.shape[0], x.shape[1], bias)
 
 
 def labels_of(source: Seekable) -> Iterator[Chunk]:

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints.base import Closed
+from ..data.arrays import rows_of
 from ..data.errors import DataError
 from ..kernels import pairs
 from ..models import ranking
@@ -25,7 +26,7 @@ from .fingerprints import of_arrays
 from .fit_callbacks import Callback
 from .holders import InMemory, is_in_memory
 from .inputs import Column, Matrix
-from .linear import LinearEstimator, RowFacts, labels_of, rows_of
+from .linear import LinearEstimator, RowFacts, labels_of
 from .settings import with_parameters
 
 

@@ -11,6 +11,7 @@ from sklearn.base import RegressorMixin
 
 from .. import losses
 from ..constraints.base import Closed
+from ..data.arrays import rows_of
 from ..models import regression
 from ..persistence import storable
 from ..protocols import Chunk, Loss, Seekable
@@ -18,7 +19,7 @@ from . import inputs, training
 from .fingerprints import of_arrays
 from .holders import InMemory
 from .inputs import Column, Matrix
-from .linear import LinearEstimator, RowFacts, checked_weights, labels_of, rows_of
+from .linear import LinearEstimator, RowFacts, checked_weights, labels_of
 from .settings import with_parameters
 
 
