@@ -15,7 +15,7 @@ from ..protocols import OracleError
 from ..rounding import gamma
 from .answers import Spilled, joined_planes
 from .base import Closed
-from .store import Stored, placed
+from .store import placed
 from .stored_planes import StoredPlanes, moved
 from .sums import DualSums
 
@@ -56,13 +56,8 @@ class Cache(StoredPlanes, Closed):
     def rows(self) -> Rows:  # type: ignore[override]
         return self.store.rows
 
-    @property
-    def _arrays(self) -> Stored:  # type: ignore[override]
-        return self.store.arrays
-
-    @property
-    def _terms(self) -> tuple[Any, ...]:  # type: ignore[override]
-        return self.slots, self.budget
+    def kernel_arguments(self) -> tuple[Any, ...]:
+        return self.store.arrays, self.slots, self.budget
 
     def combine(self, alpha: np.ndarray) -> np.ndarray:
         v = np.zeros(self.n_weights) if self.away is None else self.away.v.copy()

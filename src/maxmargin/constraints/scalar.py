@@ -54,7 +54,9 @@ class Scalar(Closed):
         self.n_weights = rows.n_weights
         check_entries(self, self.n_examples, target=target, side=side, budget=budget)
         self.dual_shape = (self.n_examples,)
-        self._terms = (target, side, budget, self.loss_shape)
+
+    def kernel_arguments(self) -> tuple[Any, ...]:
+        return self.rows.arrays, self.target, self.side, self.budget, self.loss_shape
 
     def columns(self) -> dict[str, np.ndarray]:
         """The constructor's arguments with one entry per example, or one for all."""

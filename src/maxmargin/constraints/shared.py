@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..kernels import shared as kernels
@@ -58,8 +60,10 @@ class SharedSlack(Closed):
         if (np.abs(self.side) != 1).any():
             raise ValueError("SharedSlack: sides must be 1 or −1.")
         # Which constraints sweeps visit between two passes over everything: the kernel's memory, in no way a result.
-        awake, n_awake = np.arange(self.n_constraints), np.diff(self.first)
-        self._terms = (self.loss, self.first, self.side, self.budget, awake, n_awake)
+        self._awake = np.arange(self.n_constraints), np.diff(self.first)
+
+    def kernel_arguments(self) -> tuple[Any, ...]:
+        return self.rows.arrays, self.loss, self.first, self.side, self.budget, *self._awake
 
     def _describe(self) -> Description:
         return Description(

@@ -193,7 +193,8 @@ class InteriorRows:
                 "Some of these examples cost on both sides of their target, but the description of the problem says "
                 "that none does. Give one with two_sided=True."
             )
-        return _Compiled(c._arrays, c._terms, point, 0, c.n_examples, self._sparse)
+        rows, *terms = c.kernel_arguments()
+        return _Compiled(rows, tuple(terms), point, 0, c.n_examples, self._sparse)
 
 
 @dataclass(frozen=True)
