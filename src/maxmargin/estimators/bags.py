@@ -27,8 +27,8 @@ from .certified import Folder, Run, Workers
 from .fingerprints import of_arrays, of_values
 from .fit_callbacks import Callback, notified, users_line
 from .inputs import Column, Matrix
+from .intercept import WithIntercept, repeated
 from .latent_search import LatentEstimator, objective_of
-from .linear import repeated
 from .settings import with_parameters
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class _Labelled:
     n_bounds_="int", _alpha="Planes|float[...]|none", _fitted_C="float", record=BoundRecord,
 )  # fmt: skip
 @with_parameters
-class LatentSVC(ClassifierMixin, LatentEstimator):
+class LatentSVC(ClassifierMixin, WithIntercept, LatentEstimator):
     """Classes of bags of instances: labels belong to bags, and one instance decides, nobody says which.
 
     With two classes, a bag is positive (of the class ``positive``) if one of its instances is, negative if none is:
@@ -208,7 +208,8 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
 
     def _keep_search(self, found: LatentSolution, **learned: Any) -> None:
         super()._keep_search(found, **learned)
-        self.coef_, self.intercept_ = self._split(found.weights)
+        n_vectors = 1 if self.classes_.size == 2 else self.classes_.size
+        self.coef_, self.intercept_ = self._split(found.weights.reshape(n_vectors, -1))
 
     def _check(self, X: Bagged, y: Column, width: int | None = None) -> tuple[Bags, np.ndarray]:
         if is_source(X):
@@ -257,9 +258,6 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
 
     def _check_fitted_sizes(self) -> None:
         inputs.check_vectors(self.classes_, self.coef_)
-
-    def _bias(self) -> float:
-        return inputs.check_positive("intercept_scaling", self.intercept_scaling) if self.fit_intercept else 0.0
 
     def _labelled(self, bags: Bags, y: np.ndarray, classes: np.ndarray, place: int, sample_weight: Column) -> _Labelled:
         label = np.minimum(np.searchsorted(classes, y), classes.size - 1)
@@ -327,18 +325,9 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         super()._begin_like(other)
         self.classes_, self._positive_at, self.intercept_ = other.classes_, other._positive_at, other.intercept_
 
-    def _split(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(coef, intercept), with a row for each vector of weights."""
-        table = w.reshape(1 if self.classes_.size == 2 else self.classes_.size, -1)
-        if not self.fit_intercept:
-            return table.copy(), np.zeros(len(table))
-        return table[:, :-1].copy(), table[:, -1] * self._bias()
-
     def _flat(self) -> np.ndarray:
         """Weights as the solver has them."""
-        if not self.fit_intercept:
-            return self.coef_.ravel()
-        return np.column_stack([self.coef_, self.intercept_ / self._bias()]).ravel()
+        return self._table().ravel()
 
     def _looked(self, X: Bagged) -> tuple[np.ndarray, np.ndarray]:
         """The score and the best instance of every bag, for each vector of weights: the positive class's, or all."""

@@ -236,7 +236,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     def _learned(self, facts: RowFacts, weights: list[np.ndarray]) -> None:
         self.classes_ = facts.classes
         self._label = None
-        split = [self._split_weights(w, facts.n_columns) for w in weights]
+        split = [self._split(w.reshape(-1, facts.n_columns).T) for w in weights]
         self.coef_ = np.vstack([coef for coef, _ in split])
         self.intercept_ = np.concatenate([intercept for _, intercept in split])
 
@@ -246,8 +246,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     def _weights(self) -> list[np.ndarray]:
         if self._is_joint(self.classes_) or len(self.coef_) == 1:
             return super()._weights()
-        table = self._flat_weights().reshape(-1, self.classes_.size)
-        return [table[:, k].copy() for k in range(self.classes_.size)]
+        return list(self._table())
 
     @property
     def dual_coef_(self) -> np.ndarray:

@@ -22,13 +22,13 @@ from ..data.errors import DataError
 from ..data.source_checks import check_chunk
 from ..problem import Certificate, Problem
 from ..protocols import Chunk, Loss, Regularizer, Seekable, Source
-from ..regularizers import L2, Blocks
 from ..solvers import best_start
 from . import inputs, training
 from .certified import Folder, Run, Workers
 from .fit_callbacks import Callback, users_line
 from .holders import Holder, InMemory, is_in_memory, readable
 from .inputs import Column, Matrix
+from .intercept import WithIntercept, repeated
 from .streams import ClosedStream
 from .training import Task
 from .workers import gathered
@@ -68,7 +68,7 @@ class RowFacts:
         return self
 
 
-class LinearEstimator(Task[RowFacts, Seekable]):
+class LinearEstimator(WithIntercept, Task[RowFacts, Seekable]):
     """Base of the linear estimators. Subclasses say what a survey looks for (``_survey``), and turn chunks of rows into
     constraints (``_constraints_of``) and weights into attributes (``_learned``, ``_weights``)."""
 
@@ -130,11 +130,6 @@ class LinearEstimator(Task[RowFacts, Seekable]):
 
     def _loss(self) -> Loss:
         return losses.named(self.loss, losses.MARGIN)
-
-    def _bias(self) -> float:
-        if not self.fit_intercept:
-            return 0.0
-        return inputs.check_positive("intercept_scaling", self.intercept_scaling)
 
     def _n_weights(self, facts: RowFacts) -> int:
         """Of each problem."""
@@ -235,23 +230,8 @@ class LinearEstimator(Task[RowFacts, Seekable]):
             stacklevel=users_line(),
         )
 
-    def _flat_weights(self) -> np.ndarray:
-        """coef_ and intercept_ as the solver's weight vector, one column per class."""
-        coef = np.atleast_2d(self.coef_)
-        if not self.fit_intercept:
-            return coef.T.ravel()
-        intercept = np.atleast_1d(self.intercept_) / self._bias()
-        return np.vstack([coef.T, intercept]).ravel()
-
     def _weights(self) -> list[np.ndarray]:
-        return [self._flat_weights()]
-
-    def _split_weights(self, w: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-        """(coef, intercept) with shapes (n_classes, n_features) and (n_classes,)."""
-        table = w.reshape(-1, n_classes)
-        if not self.fit_intercept:
-            return np.ascontiguousarray(table.T), np.zeros(n_classes)
-        return np.ascontiguousarray(table[:-1].T), table[-1] * self._bias()
+        return [self._table().T.ravel()]
 
     def _report_content(self, data: Data) -> ReportContent:
         from ..report.linear import content
@@ -302,21 +282,6 @@ def _alpha_of_each(alpha: np.ndarray | None, problems: list[Problem]) -> list[np
     if alpha is None or alpha.shape != (shape if n == 1 else (n, *shape)):
         return [None] * n
     return [alpha] if n == 1 else list(alpha)
-
-
-def repeated(features: Regularizer | None, places: np.ndarray, n_features: int) -> Regularizer:
-    """The same regularizer for the features of every vector of weights, l2 for the intercepts that may follow them.
-
-    ``places`` has a row for each vector: which of all weights are its own.
-    """
-    if features is None:
-        return L2()
-    parts: list[tuple[np.ndarray, Regularizer]] = []
-    for place in places:
-        parts.append((place[:n_features], features))
-        if place.size > n_features:
-            parts.append((place[n_features:], L2()))
-    return features if len(parts) == 1 else Blocks(parts)
 
 
 def labels_of(source: Seekable) -> Iterator[Chunk]:

@@ -86,7 +86,7 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         return [constraints]
 
     def _learned(self, facts: RowFacts, weights: list[np.ndarray]) -> None:
-        coef, intercept = self._split_weights(weights[0], 1)
+        coef, intercept = self._split(weights[0][None, :])
         self.coef_, self.intercept_ = coef[0], float(intercept[0])
 
     def _loss(self) -> Loss:
