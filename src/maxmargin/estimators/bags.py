@@ -206,8 +206,8 @@ class LatentSVC(ClassifierMixin, WithIntercept, LatentEstimator):
         )
         return self
 
-    def _keep_search(self, found: LatentSolution, **learned: Any) -> None:
-        super()._keep_search(found, **learned)
+    def _store_search(self, found: LatentSolution, **learned: Any) -> None:
+        super()._store_search(found, **learned)
         n_vectors = 1 if self.classes_.size == 2 else self.classes_.size
         self.coef_, self.intercept_ = self._split(found.weights.reshape(n_vectors, -1))
 

@@ -127,7 +127,7 @@ class CertifiedEstimator(SolverParameters, Reporting, BaseEstimator):
     def _settings(self) -> dict[str, str]:
         """What the problem depends on: all parameters but those that say how long and with what means to work on it."""
         params = self.get_params(deep=False)
-        return {k: _told(v) for k, v in params.items() if k not in _MEANS}
+        return {k: _as_text(v) for k, v in params.items() if k not in _MEANS}
 
     @contextlib.contextmanager
     def _saving(self, run: Run, fingerprint: Callable[[], str], part: str = "") -> Iterator[CheckpointFolder | None]:
@@ -156,9 +156,8 @@ class CertifiedEstimator(SolverParameters, Reporting, BaseEstimator):
         self.history_ = [record for s in solutions for record in s.history]
         self.n_passes_ = max(len(s.history) for s in solutions)
 
-    def _keep(self, solutions: list[Solution], alpha: Shares) -> None:
-        """The same, and a warning where the goal was missed."""
-        self._store(solutions, alpha)
+    def _warn_unfinished(self, solutions: list[Solution]) -> None:
+        """A warning where the goal was missed."""
         unfinished = [s for s in solutions if not s.converged]
         interrupted = any(s.interrupted for s in solutions)
         # Several problems side by side reach the goal together, even if one of them alone does not.
@@ -227,7 +226,7 @@ class CertifiedEstimator(SolverParameters, Reporting, BaseEstimator):
         persistence.save(self, path)
 
 
-def _told(value: object) -> str:
+def _as_text(value: object) -> str:
     """A setting as text that differs where the setting does: arrays, which text cuts short, have a checksum besides."""
     text = _ADDRESS.sub("", repr(value))
     arrays: dict[str, np.ndarray] = {}

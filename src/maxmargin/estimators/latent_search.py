@@ -27,7 +27,7 @@ from ..solvers.progress import NestedLine
 from ..validation import one_of
 from . import inputs
 from .certified import CertifiedEstimator, Run, Shares
-from .fit_callbacks import keep, users_line
+from .fit_callbacks import keep_despite, users_line
 from .settings import with_parameters
 from .workers import Cluster
 
@@ -96,7 +96,7 @@ class LatentEstimator(CertifiedEstimator):
                 cluster.start([LatentSearches(piece) for piece in _pieces(objective, make, data, cluster.size)])
                 objective = remote_objective(objective, cluster.workers)  # type: ignore[arg-type]
             best, interrupted = self._searched(objective, run, start, fingerprint, learned)
-            self._keep_search(best, **learned)
+            self._store_search(best, **learned)
             if not interrupted and best.objective >= _NOTHING * value(objective, np.zeros(objective.n_weights)):
                 warnings.warn(
                     f"{type(self).__name__} has learned nothing: the objective is no better than at weights of zero, "
@@ -105,7 +105,7 @@ class LatentEstimator(CertifiedEstimator):
                     ConvergenceWarning,
                     stacklevel=users_line(),
                 )
-            self._warn(best, interrupted)
+            self._warn_unended(best, interrupted)
 
     def _searched(
         self,
@@ -139,8 +139,8 @@ class LatentEstimator(CertifiedEstimator):
                     if best is None or (so_far is not None and so_far.objective < best.objective):
                         best = so_far
                     if best is not None:
-                        self._keep_search(best, **learned)
-                        keep(self, error)
+                        self._store_search(best, **learned)
+                        keep_despite(error, self)
                     raise
             if best is None or found.objective < best.objective:
                 best = found
@@ -158,7 +158,7 @@ class LatentEstimator(CertifiedEstimator):
         """Callbacks for passes and for bounds: a progress line, or nothing."""
         return NestedLine.callbacks_for(type(self).__name__ + stage, self.tol, _described, bool(self.verbose))
 
-    def _keep_search(self, found: LatentSolution, **learned: Any) -> None:
+    def _store_search(self, found: LatentSolution, **learned: Any) -> None:
         self.coef_, self.objective_, self.latent_ = found.weights, found.objective, found.latent
         self._alpha, self._fitted_C = found.alpha, float(self.C)
         self.certificate_, self.history_ = found.certificate, found.history
@@ -234,7 +234,7 @@ class LatentEstimator(CertifiedEstimator):
             alpha = best_start(problem, [alpha, self._alpha_for(problem, ratio)])
         return {"weights": weights, "alpha": alpha}
 
-    def _warn(self, found: LatentSolution, interrupted: bool) -> None:
+    def _warn_unended(self, found: LatentSolution, interrupted: bool) -> None:
         """``found`` is the best of all starts; the one that was interrupted may be another."""
         if found.converged and not interrupted:
             return

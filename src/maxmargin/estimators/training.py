@@ -2,13 +2,13 @@
 
 An estimator brings its parameters, their checks, and a task: what its data mean. Here is what is done with them::
 
-    X, y ─▶ _opened ─▶ _survey ─▶ _problems ─▶ holder ─▶ _chosen_solver ─▶ solve ─▶ _learned ─▶ _keep
+    X, y ─▶ _opened ─▶ _survey ─▶ _problems ─▶ holder ─▶ _chosen_solver ─▶ solve ─▶ _learned ─▶ _store
             a source   facts      constraints  memory,   solver                     attributes  certificate_,
                                   of chunks    disk,                                            a warning
                                                workers
 
 Estimators of rows have these methods in ``linear.py``, those of searched answers in ``structured.py``; ``_arrays``,
-``_survey`` and ``_learned`` are in each estimator's own file; ``_chosen_solver`` and ``_keep``, for all of them, are in
+``_survey`` and ``_learned`` are in each estimator's own file; ``_chosen_solver`` and ``_store``, for all of them, are in
 ``certified.py``.
 """
 
@@ -33,7 +33,7 @@ from ..validation import check_object, is_source, shown
 from . import inputs
 from .certified import CertifiedEstimator, Run, Shares, total
 from .fingerprints import fingerprint_of
-from .fit_callbacks import changing, keep
+from .fit_callbacks import changing, keep_despite
 from .holders import Holder, InMemory
 from .streams import ClosedStream, OpenStream
 from .workers import OnWorkers
@@ -166,11 +166,12 @@ def fit(task: T, X: object, run: Run, **others: Any) -> T:
                     if so_far is not None and so_far.history and not holder.local[0].constraints.closed:
                         task._learned(facts, [so_far.weights])
                         task._store([so_far], so_far.alpha)
-                        keep(task, error)
+                        keep_despite(error, task)
                     raise
             task._learned(facts, [solution.weights for solution in solutions])
             alpha = [solution.alpha for solution in solutions]
-            task._keep(solutions, alpha[0] if len(alpha) == 1 else stacked(alpha))
+            task._store(solutions, alpha[0] if len(alpha) == 1 else stacked(alpha))
+            task._warn_unfinished(solutions)
             task._remember(source, facts)
     return task
 

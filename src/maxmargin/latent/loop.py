@@ -190,7 +190,7 @@ class Search:
             return
         w = np.array(best["weights"], dtype=np.float64)
         certificate = certify(self.objective.problem(best["latent"]), w, best["alpha"])
-        self._keep(value(self.objective, w), w, best["latent"], best["alpha"], certificate)
+        self._set_best(value(self.objective, w), w, best["latent"], best["alpha"], certificate)
         regret = self.objective.evaluate(w).regrets(np.arange(self.objective.n_examples), best["latent"])
         at_rest = float(regret.sum()) <= self.settings.bound_tol * abs(self.best.objective)
         if at_rest and certificate.relative_gap <= self.settings.tol * (1 + 1e-9):
@@ -243,7 +243,7 @@ class Search:
         gap = float(regret.sum())
         # Of equals the later counts: it is the better solved. And any weights are better than none.
         if bound - gap <= self.best.objective + _rounding(bound) or not self.best.weights.size:
-            self._keep(bound - gap, w.copy(), self.latent, solution.alpha, self._certificate(solution, w))
+            self._set_best(bound - gap, w.copy(), self.latent, solution.alpha, self._certificate(solution, w))
         self._record(solution, bound, gap)
         self.weights, self.alpha = w, solution.alpha
         if any([callback(self.history[-1]) is True for callback in self.callbacks]) and self.ended is None:
@@ -374,7 +374,9 @@ class Search:
                 self.best = self._touching(self.best)
         return replace(self.best, history=self.history, ended=Ending.INTERRUPTED if self.ended is None else self.ended)
 
-    def _keep(self, objective: float, w: np.ndarray, latent: Latent, alpha: object, certificate: Certificate) -> None:
+    def _set_best(
+        self, objective: float, w: np.ndarray, latent: Latent, alpha: object, certificate: Certificate
+    ) -> None:
         self.best = LatentSolution(w, latent, objective, alpha, certificate, [], Ending.INTERRUPTED)
 
     def _touching(self, best: LatentSolution) -> LatentSolution:

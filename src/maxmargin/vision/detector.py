@@ -264,7 +264,7 @@ class DeformablePartDetector(LatentEstimator):
             self.threshold_ = last.threshold(self.box_regression_)
         except KeyboardInterrupt:
             interrupted = True
-        self._warn(last.solution, interrupted)
+        self._warn_unended(last.solution, interrupted)
         return self
 
     def _check_settings(self) -> None:
@@ -334,7 +334,7 @@ class DeformablePartDetector(LatentEstimator):
 
     def _keep_stage(self, stage: Stage, before: list[BoundRecord]) -> None:
         self.star_ = stage.objective.model
-        self._keep_search(stage.solution)
+        self._store_search(stage.solution)
         self.history_, self.n_root_bounds_ = [*before, *stage.solution.history], len(before)
         self.n_bounds_ = len(self.history_)
         self.n_passes_ = sum(record.passes for record in self.history_)
