@@ -115,9 +115,6 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         layout = look_at(source, sizes.look, lambda x, y: self._checked(x, y, reset=not sizes.parts))
         return source, ModelFacts(sizes.result(), layout, bare(self)._prepared)
 
-    def _next_chunk(self, source: InMemory) -> tuple[Any, ModelFacts]:
-        return (source, ModelFacts(self.model_, None)) if "model_" in vars(self) else self._survey(source)
-
     def _prepared(self, X: Any, Y: Any) -> tuple[Any, np.ndarray]:
         return self._checked(X, Y, reset=False)
 

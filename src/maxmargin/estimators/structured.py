@@ -137,6 +137,9 @@ class StructuredEstimator(Task[ModelFacts, Source]):
             source = source.replaced(*self._prepared(source.chunk().x, source.chunk().y))
         return source, ModelFacts(self.model_, None, self._prepared)
 
+    def _next_chunk(self, source: InMemory) -> tuple[Any, ModelFacts]:
+        return (source, ModelFacts(self.model_, None)) if "model_" in vars(self) else self._survey(source)
+
     def _problems(self, source: Source, facts: ModelFacts, which: Sequence[int] | None = None) -> list[Problem]:
         layout = survey(source) if facts.layout is None else facts.layout
         if is_in_memory(source):
@@ -339,9 +342,6 @@ class StructuralSVM(StructuredEstimator):
         sizes = Sizes(self.model)
         layout = look_at(source, sizes.look, check_pairs)
         return source, ModelFacts(sizes.result(), layout, check_pairs)
-
-    def _next_chunk(self, source: InMemory) -> tuple[Any, ModelFacts]:
-        return self._known(source) if "model_" in vars(self) else self._survey(source)
 
     def _check_fitted_sizes(self) -> None:
         _check_not_latent(self.model_)

@@ -8,7 +8,7 @@ An estimator brings its parameters, their checks, and a task: what its data mean
                                                workers
 
 Estimators of rows have these methods in ``linear.py``, those of searched answers in ``structured.py``; ``_arrays``,
-``_survey`` and ``_learned`` are in each estimator's own file; ``_chosen_solver`` and ``_store``, for all of them, are in
+``_survey`` and ``_learned`` are in each estimator's own file; ``_chosen_solver`` and ``_store``, for all, are in
 ``certified.py``.
 """
 
