@@ -17,7 +17,7 @@ from maxmargin.models.closed import binary
 from maxmargin.problem import Problem, Rivals, RowErrors, TotalLoss, Totals
 from maxmargin.regularizers import L2, Bounded, GaussianPrior, GroupNorm
 from maxmargin.regularizers.shape import conjugate_error, value_error
-from maxmargin.solvers.certificate import bracket, dual_bound, upper_bound
+from maxmargin.solvers.certificate import certificate_of, dual_bound, upper_bound
 
 D = 4
 GROUPS = [[0, 1], [2, 3]]
@@ -96,13 +96,13 @@ def test_an_upper_bound_counts_what_small_weights_add():
     w[0] = 1.0  # squares of the others are lost one by one beside its own
     rows = as_rows(np.zeros((1, w.size)))
     problem = Problem(SharedSlack(rows, np.ones(1), np.array([0, 1]), np.ones(1)), L2())
-    assert Fraction(bracket(0.0, upper_bound(problem, w)).upper) >= 1 + dot(w, w) / 2
+    assert Fraction(certificate_of(0.0, upper_bound(problem, w)).upper) >= 1 + dot(w, w) / 2
 
 
 def test_what_a_loss_may_be_underrated_by_is_part_of_the_upper_bound():
     problem = Problem(SharedSlack(as_rows(np.ones((1, 2))), np.ones(1), np.array([0, 1]), np.ones(1)), L2())
     found = upper_bound(problem, np.zeros(2), TotalLoss(1.0, 0.25, 0.5))
-    assert bracket(0.0, found).upper >= 1.75
+    assert certificate_of(0.0, found).upper >= 1.75
 
 
 def test_compensated_sums_know_their_errors(rng):

@@ -280,9 +280,9 @@ class Certificate:
         )
 
     def _repr_html_(self) -> str:
-        from .notebook import bracket
+        from .notebook import as_html
 
-        return bracket(self)
+        return as_html(self)
 
 
 @dataclass(frozen=True)
@@ -373,9 +373,9 @@ class LatentSolution:
         return f"objective {self.objective:.8g}, {self.weights.size} weights, {bounds}"
 
     def _repr_html_(self) -> str:
-        from .notebook import bracket
+        from .notebook import as_html
 
-        return bracket(self.certificate, self._summary())
+        return as_html(self.certificate, self._summary())
 
 
 @dataclass(frozen=True)
@@ -404,6 +404,6 @@ class Solution:
         return f"{ended}, {self.weights.size} weights, {len(self.history)} passes{seconds}"
 
     def _repr_html_(self) -> str:
-        from .notebook import bracket
+        from .notebook import as_html
 
-        return bracket(self.certificate, self._summary())
+        return as_html(self.certificate, self._summary())

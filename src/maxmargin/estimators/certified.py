@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import persistence
 from ..checkpoint import CheckpointFolder
 from ..distributed import Transport
-from ..notebook import bracket
+from ..notebook import as_html
 from ..problem import Certificate, Planes, Problem, Record, Solution
 from ..protocols import Regularizer, Solver
 from ..regularizers import L2
@@ -218,7 +218,7 @@ class CertifiedEstimator(SolverParameters, Reporting, BaseEstimator):
 
     def _certificate_html(self) -> str:
         certificate = getattr(self, "certificate_", None)
-        return "" if certificate is None else bracket(certificate, self._certified)
+        return "" if certificate is None else as_html(certificate, self._certified)
 
     def save(self, path: str | Path) -> None:
         """Write the fitted estimator to one file (safetensors); ``maxmargin.load`` reads it back."""

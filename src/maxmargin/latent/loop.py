@@ -21,7 +21,7 @@ import numpy as np
 from ..problem import BoundRecord, Certificate, Ending, LatentSolution, Problem, Solution
 from ..protocols import BoundChooser, Checkpoint, Evaluation, LatentObjective, Solver
 from ..solvers import certify, solve
-from ..solvers.certificate import bracket, upper_bound
+from ..solvers.certificate import certificate_of, upper_bound
 from ..solvers.solve import first_interrupt
 from ..validation import as_float, shown, whole
 from .gmm import CCCP
@@ -308,7 +308,7 @@ class Search:
         """Of the bound at hand, for the weights that count."""
         if not self.behind:
             return solution.certificate
-        return bracket(solution.certificate.lower, upper_bound(self.objective.problem(self.latent), w))
+        return certificate_of(solution.certificate.lower, upper_bound(self.objective.problem(self.latent), w))
 
     def _next_tolerance(self, gap: float, bound: float) -> float:
         wanted = _SHARE * gap / max(abs(bound), 1e-300)

@@ -17,7 +17,15 @@ from ..problem import Certificate, Problem, Record, Solution, TotalLoss
 from ..protocols import Checkpoint, OracleError, Regularizer, Solver
 from ..regularizers.shape import Shape
 from ..validation import check_object, lacking, shown, whole
-from .certificate import WORTH_A_CHECK, LowerBound, bracket, check_problem, dual_objective, lower_bound, upper_bound
+from .certificate import (
+    WORTH_A_CHECK,
+    LowerBound,
+    certificate_of,
+    check_problem,
+    dual_objective,
+    lower_bound,
+    upper_bound,
+)
 from .searchers import dismiss
 
 Callback = Callable[[Record], object]
@@ -160,7 +168,7 @@ def solve(
         with contextlib.suppress(KeyboardInterrupt, OracleError):
             best.offer(problem, state.weights())
     if certificate is None:
-        certificate = bracket(max(lower_bound(problem, state.alpha), floor.value), best.upper)
+        certificate = certificate_of(max(lower_bound(problem, state.alpha), floor.value), best.upper)
     weights = best.weights if best.weights.size else state.weights().copy()
     converged = _meets(certificate.lower, best.upper, tol)
     stuck = bool(state.stuck) and not converged and not interrupted
@@ -209,7 +217,7 @@ def _partial(problem: Problem, state: Any, best: _Best, history: list[Record], f
     lower = floor.value
     with contextlib.suppress(OracleError, MemoryError):
         lower = max(lower, lower_bound(problem, state.alpha))
-    return Solution(weights, state.alpha, bracket(lower, best.upper), history, converged=False)
+    return Solution(weights, state.alpha, certificate_of(lower, best.upper), history, converged=False)
 
 
 def _meets(lower: float, upper: TotalLoss, tol: float) -> bool:
@@ -219,7 +227,7 @@ def _meets(lower: float, upper: TotalLoss, tol: float) -> bool:
     claims no upper bound.
     """
     seen = upper if np.isfinite(upper.excess) else upper._replace(excess=0.0)
-    return bracket(lower, seen).relative_gap <= tol
+    return certificate_of(lower, seen).relative_gap <= tol
 
 
 def _confirmed(problem: Problem, state: Any, best: _Best, tol: float, floor: LowerBound) -> Certificate | None:
@@ -236,7 +244,7 @@ def _confirmed(problem: Problem, state: Any, best: _Best, tol: float, floor: Low
             -1,
         )
     if _meets(lower.value, upper, tol):
-        return bracket(lower.value, upper)
+        return certificate_of(lower.value, upper)
     if lower.rounding + upper.rounding > tol * abs(upper.total):
         state.stuck = True  # the goal seems to be reached, and no further step could prove it
     return None

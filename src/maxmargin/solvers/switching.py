@@ -31,35 +31,35 @@ class Switching:
 
     Parameters
     ----------
-    passes : DualCoordinate or ProximalPoint
-        Coordinate passes.
-    steps : InteriorPoint
-        Newton steps.
+    coordinate : DualCoordinate or ProximalPoint
+        Takes coordinate passes.
+    newton : InteriorPoint
+        Takes Newton steps.
     after : float
         So many full passes cost as much as all Newton steps; 0 where these are to come first.
     """
 
-    passes: DualCoordinate | ProximalPoint
-    steps: InteriorPoint = field(default_factory=InteriorPoint)
+    coordinate: DualCoordinate | ProximalPoint
+    newton: InteriorPoint = field(default_factory=InteriorPoint)
     after: float = 0.0
 
     def start(self, problem: Problem, warm: np.ndarray | None = None) -> SolverState:
-        return (self.passes if self.after else self.steps).start(problem, warm)
+        return (self.coordinate if self.after else self.newton).start(problem, warm)
 
     def step(self, problem: Problem, state: Any) -> SolverState:
         state.evaluated = None  # `_passes_from` sets it, and neither inner solver clears it
         if state.second_order:
-            state = self.steps.step(problem, state)
+            state = self.newton.step(problem, state)
             if not state.stuck or self._decided(problem, state):
                 return state
             return self._handed_over(state, self._passes_from(problem, state))
-        state = self.passes.step(problem, state)
+        state = self.coordinate.step(problem, state)
         state.spent += max(state.visited / max(problem.constraints.n_examples, 1), _LEAST)
         if state.watched is not None:
             return self._watch(state)
         if state.spent < self.after or state.estimate <= state.goal:
             return state
-        return self._handed_over(state, self.steps.start(problem, state.alpha))
+        return self._handed_over(state, self.newton.start(problem, state.alpha))
 
     @staticmethod
     def _watch(state: Any) -> SolverState:
@@ -73,14 +73,14 @@ class Switching:
         return state
 
     def save(self, state: Any, settled: bool) -> dict[str, Any] | None:
-        saved = saved_state(self.steps if state.second_order else self.passes, state, settled)
+        saved = saved_state(self.newton if state.second_order else self.coordinate, state, settled)
         if saved is None:
             return None
         watched = () if state.watched is None else state.watched
         return saved | {"second_order": state.second_order, "spent": state.spent, "watched": list(watched)}
 
     def restore(self, problem: Problem, saved: dict[str, Any]) -> SolverState:
-        state: SolverState = restored_state(problem, self.steps if saved["second_order"] else self.passes, saved)
+        state: SolverState = restored_state(problem, self.newton if saved["second_order"] else self.coordinate, saved)
         state.spent, state.watched = float(saved["spent"]), tuple(saved["watched"]) or None
         return state
 
@@ -92,7 +92,7 @@ class Switching:
 
     def _passes_from(self, problem: Problem, state: Any) -> SolverState:
         """Coordinate passes from the best dual variables of Newton steps, with no way back."""
-        solver = self.passes
+        solver = self.coordinate
         if problem.pure:
             solver = replace(solver, centre=state.weights())
         after = solver.start(problem, state.alpha)
