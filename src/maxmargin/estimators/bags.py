@@ -21,7 +21,7 @@ from ..persistence import storable
 from ..problem import BoundRecord, Certificate, LatentSolution
 from ..protocols import LatentObjective, Regularizer
 from ..solvers import solve
-from ..validation import is_source, meant, shown
+from ..validation import is_source, meant, one_of, shown
 from . import inputs
 from .certified import Folder, Run, Workers
 from .fingerprints import of_arrays, of_values
@@ -277,7 +277,7 @@ class LatentSVC(ClassifierMixin, WithIntercept, LatentEstimator):
 
     def _maker(self, data: _Labelled, negatives: str | None = None) -> Callable[..., LatentObjective]:
         """What makes the objective of bags, their answers, and C_i."""
-        inputs.check_choice("negatives", self.negatives, NEGATIVES)
+        one_of("negatives", self.negatives, NEGATIVES)
         n_classes, width = data.classes.size, data.bags.matrix.shape[1]
         if n_classes == 2:
             regularizer, how = self._regularizer(width, 1), negatives or self.negatives

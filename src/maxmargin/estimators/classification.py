@@ -19,6 +19,7 @@ from ..models.labelling import check_loss
 from ..persistence import storable
 from ..problem import is_pure
 from ..protocols import Chunk, Loss, Seekable
+from ..validation import one_of
 from . import inputs, training
 from .fingerprints import of_arrays
 from .holders import InMemory, is_in_memory
@@ -222,7 +223,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        inputs.check_choice("multi_class", self.multi_class, ("crammer_singer", "ovr"))
+        one_of("multi_class", self.multi_class, ("crammer_singer", "ovr"))
 
     def _check_fitted_sizes(self) -> None:
         inputs.check_vectors(self.classes_, self.coef_)

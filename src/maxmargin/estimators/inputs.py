@@ -22,7 +22,7 @@ from ..data.errors import DataError
 from ..data.sizes import as_bytes, few_threads
 from ..protocols import Seed
 from ..schema import is_label
-from ..validation import as_float, check_unmasked, is_source, one_of, shown
+from ..validation import as_float, check_unmasked, is_source, shown
 from .tables import NUMBERS, check_present, check_types, explained, present_labels
 
 Matrix: TypeAlias = ArrayLike | sp.sparray | sp.spmatrix
@@ -236,10 +236,6 @@ def check_budget(C: float, *weights: np.ndarray | None) -> np.ndarray:
         f"C={shown(C)} times sample_weight and class_weight is more than numbers can hold, {np.finfo(float).max:.1e}. "
         "Only ratios of weights matter: divide them by their mean, and choose C after that."
     )
-
-
-def check_choice(name: str, value: object, choices: tuple[str, ...]) -> str:
-    return one_of(name, value, choices)
 
 
 def check_weights(sample_weight: Column, X: object) -> np.ndarray | None:

@@ -23,7 +23,7 @@ from ..persistence import storable
 from ..problem import BoundRecord, Certificate
 from ..solvers.solve import first_interrupt
 from ..solvers.threads import one_blas_thread
-from ..validation import shown
+from ..validation import one_of, shown
 from .detection.annotations import Annotated, annotated
 from .detection.box_regression import BoxRegression
 from .detection.evaluation import PrecisionRecall, precision_recall
@@ -287,7 +287,7 @@ class DeformablePartDetector(LatentEstimator):
             )
         Grid(self.cell, self.octave_scales, 1.0 if self.finest is None else self.finest)  # checks these
         if isinstance(self.bound, str):
-            inputs.check_choice("bound", self.bound, ("cccp", "gmm"))
+            one_of("bound", self.bound, ("cccp", "gmm"))
         self._chooser()
         inputs.check_memory(self.memory)
         inputs.check_threads(self.n_jobs)

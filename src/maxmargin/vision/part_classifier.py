@@ -21,7 +21,7 @@ from ..estimators.settings import with_parameters
 from ..persistence import storable
 from ..problem import Certificate
 from ..solvers.progress import NestedLine
-from ..validation import shown, whole
+from ..validation import one_of, shown, whole
 from . import image_inputs
 from .features.cnn import CNNPatches
 from .features.extraction import lacking
@@ -244,8 +244,8 @@ class PartClassifier(ImageClassifier, CertifiedEstimator):
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        inputs.check_choice("training", self.training, TRAININGS)
-        inputs.check_choice("on_error", self.on_error, ("raise", "skip"))
+        one_of("training", self.training, TRAININGS)
+        one_of("on_error", self.on_error, ("raise", "skip"))
         inputs.check_positive("balance", self.balance)
         inputs.check_positive("bound_tol", self.bound_tol)
         whole("n_parts", self.n_parts)
@@ -273,7 +273,7 @@ class PartClassifier(ImageClassifier, CertifiedEstimator):
                     "and CNNPatches() of maxmargin.vision are such objects."
                 )
             return self.features
-        kind = inputs.check_choice("features", self.features, ("hog", "cnn"))
+        kind = one_of("features", self.features, ("hog", "cnn"))
         plain: Any = HOGPatches(flips=bool(self.flips)) if kind == "hog" else CNNPatches(flips=bool(self.flips))
         if self.n_components is None:
             return plain
