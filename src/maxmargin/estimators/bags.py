@@ -27,8 +27,8 @@ from .certified import Folder, Run, Workers
 from .fingerprints import of_arrays, of_values
 from .fit_callbacks import Callback, notified, users_line
 from .inputs import Column, Matrix
-from .intercept import WithIntercept, repeated
 from .latent_search import LatentEstimator, objective_of
+from .linear import WithIntercept, repeated
 from .settings import with_parameters
 
 if TYPE_CHECKING:

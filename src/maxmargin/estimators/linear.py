@@ -22,13 +22,13 @@ from ..data.errors import DataError
 from ..data.source_checks import check_chunk
 from ..problem import Certificate, Problem
 from ..protocols import Chunk, Loss, Regularizer, Seekable, Source
+from ..regularizers import L2, Blocks
 from ..solvers import best_start
 from . import inputs, training
 from .certified import Folder, Run, Workers
 from .fit_callbacks import Callback, users_line
 from .holders import Holder, InMemory, is_in_memory, readable
 from .inputs import Column, Matrix
-from .intercept import WithIntercept, repeated
 from .streams import ClosedStream
 from .training import Task
 from .workers import gathered
@@ -66,6 +66,32 @@ class RowFacts:
     def for_pieces(self) -> RowFacts:
         """What workers need to know."""
         return self
+
+
+class WithIntercept:
+    """Base of estimators with ``coef_`` and ``intercept_``. A table has a row for each vector of weights: those of the
+    features, then that of the constant ``_bias()``, if there is one."""
+
+    fit_intercept: bool
+    intercept_scaling: float
+    coef_: np.ndarray
+    intercept_: np.ndarray | float
+
+    def _bias(self) -> float:
+        if not self.fit_intercept:
+            return 0.0
+        return inputs.check_positive("intercept_scaling", self.intercept_scaling)
+
+    def _split(self, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(coef, intercept) of a table."""
+        if not self.fit_intercept:
+            return np.array(table, order="C"), np.zeros(len(table))
+        return np.array(table[:, :-1], order="C"), table[:, -1] * self._bias()
+
+    def _table(self) -> np.ndarray:
+        """The table of ``coef_`` and ``intercept_``."""
+        coef = np.atleast_2d(self.coef_)
+        return np.column_stack([coef, np.atleast_1d(self.intercept_) / self._bias()]) if self.fit_intercept else coef
 
 
 class LinearEstimator(WithIntercept, Task[RowFacts, Seekable]):
@@ -282,6 +308,21 @@ def _alpha_of_each(alpha: np.ndarray | None, problems: list[Problem]) -> list[np
     if alpha is None or alpha.shape != (shape if n == 1 else (n, *shape)):
         return [None] * n
     return [alpha] if n == 1 else list(alpha)
+
+
+def repeated(features: Regularizer | None, places: np.ndarray, n_features: int) -> Regularizer:
+    """The same regularizer for the features of every vector of weights, l2 for the intercepts that may follow them.
+
+    ``places`` has a row for each vector: which of all weights are its own.
+    """
+    if features is None:
+        return L2()
+    parts: list[tuple[np.ndarray, Regularizer]] = []
+    for place in places:
+        parts.append((place[:n_features], features))
+        if place.size > n_features:
+            parts.append((place[n_features:], L2()))
+    return features if len(parts) == 1 else Blocks(parts)
 
 
 def labels_of(source: Seekable) -> Iterator[Chunk]:
