@@ -23,7 +23,7 @@ Prepare = Callable[[Any, Any], tuple[Any, Any]]
 
 
 @dataclass(frozen=True)
-class Layout:
+class SourceLayout:
     """What is known of a source after it has been read once.
 
     Parameters
@@ -42,34 +42,34 @@ class Layout:
         return int(self.offsets[-1])
 
 
-def survey(source: Source, look: Callable[[Any, Any], object] | None = None) -> Layout:
-    """Read a source once; ``look`` is shown the inputs and answers of every chunk.
+def survey(source: Source, add: Callable[[Any, Any], object] | None = None) -> SourceLayout:
+    """Read a source once; ``add`` is shown the inputs and answers of every chunk.
 
-    Without ``look`` a source that can be read in any order is only asked for its weights.
+    Without ``add`` a source that can be read in any order is only asked for its weights.
     """
-    if look is None and is_seekable(source):
+    if add is None and is_seekable(source):
         return _asked(cast("Seekable", source))
     sizes: list[int] = []
     weights: list[np.ndarray | None] = []
     for chunk in chunks_of(source):
         with _placed(chunk, sum(sizes)):
-            if look is not None:
-                look(chunk.x, chunk.y)
+            if add is not None:
+                add(chunk.x, chunk.y)
         sizes.append(len(chunk))
         weights.append(None if chunk.weight is None else np.array(chunk.weight, dtype=np.float64))
     if not sum(sizes):
         raise DataError("The source has no examples.")
-    return Layout(np.concatenate([[0], np.cumsum(sizes)]), _joined_weights(weights))
+    return SourceLayout(np.concatenate([[0], np.cumsum(sizes)]), _joined_weights(weights))
 
 
-def _asked(source: Seekable) -> Layout:
+def _asked(source: Seekable) -> SourceLayout:
     offsets = np.asarray(source.offsets)
     if offsets[-1] == 0:
         raise DataError("The source has no examples.")
     first = source.labels(0).weight
     n_chunks = offsets.size - 1
     weights = None if first is None else [np.array(source.labels(i).weight, np.float64) for i in range(n_chunks)]
-    return Layout(offsets, None if weights is None else np.concatenate(weights))
+    return SourceLayout(offsets, None if weights is None else np.concatenate(weights))
 
 
 def _joined_weights(weights: list[np.ndarray | None]) -> np.ndarray | None:
@@ -105,7 +105,7 @@ class Sizes:
         self.model = model
         self.parts: list[Any] = []
 
-    def look(self, X: object, Y: object) -> None:
+    def add(self, X: object, Y: object) -> None:
         part = sized(self.model, X, Y)
         if self.parts and hasattr(part, "joined"):
             part = self.parts.pop().joined([part])
@@ -129,13 +129,13 @@ class SourcedOracle:
     model : Model
         With its sizes.
     source : Source
-    layout : Layout
+    layout : SourceLayout
         As ``survey`` found it.
     prepare : function or None
         Turns inputs and answers of a chunk into what the model reads.
     """
 
-    def __init__(self, model: Model, source: Source, layout: Layout, prepare: Prepare | None = None) -> None:
+    def __init__(self, model: Model, source: Source, layout: SourceLayout, prepare: Prepare | None = None) -> None:
         self.model = model
         self.source = source
         self.offsets = layout.offsets

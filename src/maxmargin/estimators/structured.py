@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import Searched
 from ..constraints.oracle import brings_objective, count, oracle_for
-from ..constraints.sourced import Layout, Prepare, Sizes, SourcedOracle, survey
+from ..constraints.sourced import Prepare, Sizes, SourcedOracle, SourceLayout, survey
 from ..data.arrays import checked_sparse
 from ..persistence import storable
 from ..problem import Certificate, Planes, Problem
@@ -48,7 +48,7 @@ class ModelFacts:
     ----------
     model : Model
         With its sizes.
-    layout : Layout or None
+    layout : SourceLayout or None
         Where chunks begin, and the weights of the examples; None: still to be asked for.
     prepare : function of inputs and answers, or None
         Turns those of a chunk of a source into what the model reads; examples in memory are in that form.
@@ -61,7 +61,7 @@ class ModelFacts:
     """
 
     model: Model
-    layout: Layout | None
+    layout: SourceLayout | None
     prepare: Prepare | None = None
     learned: dict[str, Any] = field(default_factory=dict)
     places: np.ndarray | None = None
@@ -198,13 +198,13 @@ class StructuredEstimator(Task[ModelFacts, Source]):
             return None  # answers to other data prove nothing here
 
 
-def look_at(source: Source, look: Callable[[Any, Any], object], check: Prepare) -> Layout:
-    """Show all examples to ``look``, those of a source a chunk at a time, and checked."""
+def read_once(source: Source, add: Callable[[Any, Any], object], check: Prepare) -> SourceLayout:
+    """Show all examples to ``add``, those of a source a chunk at a time, and checked."""
     if not is_in_memory(source):
-        return survey(source, lambda x, y: look(*check(x, y)))
+        return survey(source, lambda x, y: add(*check(x, y)))
     chunk = source.chunk()
-    look(chunk.x, chunk.y)
-    return Layout(source.offsets, chunk.weight)
+    add(chunk.x, chunk.y)
+    return SourceLayout(source.offsets, chunk.weight)
 
 
 def is_latent(model: object) -> bool:
@@ -340,7 +340,7 @@ class StructuralSVM(StructuredEstimator):
 
     def _survey(self, source: Source) -> tuple[Source, ModelFacts]:
         sizes = Sizes(self.model)
-        layout = look_at(source, sizes.look, check_pairs)
+        layout = read_once(source, sizes.add, check_pairs)
         return source, ModelFacts(sizes.result(), layout, check_pairs)
 
     def _check_fitted_sizes(self) -> None:
