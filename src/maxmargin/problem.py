@@ -33,9 +33,9 @@ class Rows:
         Shape of the stored matrix.
     bias : float
         If not zero, every row has one more entry with this value, which is not stored.
-    first, second : int arrays
-        If not empty, row i means stored row ``first[i]`` minus stored row ``second[i]``; the first alone where
-        ``second[i]`` is negative.
+    plus, minus : int arrays
+        If not empty, row i means stored row ``plus[i]`` minus stored row ``minus[i]``; the former alone where
+        ``minus[i]`` is negative.
     """
 
     indptr: np.ndarray
@@ -44,8 +44,8 @@ class Rows:
     n_rows: int
     width: int
     bias: float = 0.0
-    first: np.ndarray = field(default_factory=lambda: np.empty(0, np.int32))
-    second: np.ndarray = field(default_factory=lambda: np.empty(0, np.int32))
+    plus: np.ndarray = field(default_factory=lambda: np.empty(0, np.int32))
+    minus: np.ndarray = field(default_factory=lambda: np.empty(0, np.int32))
 
     @property
     def n_weights(self) -> int:
@@ -65,10 +65,10 @@ class Rows:
         """The same as kernels read it."""
         from .kernels.rows import RowArrays
 
-        return RowArrays(self.indptr, self.indices, self.data, self.width, float(self.bias), self.first, self.second)
+        return RowArrays(self.indptr, self.indices, self.data, self.width, float(self.bias), self.plus, self.minus)
 
     def __len__(self) -> int:
-        return self.first.size if self.second.size else self.n_rows
+        return self.plus.size if self.minus.size else self.n_rows
 
 
 @dataclass(frozen=True)

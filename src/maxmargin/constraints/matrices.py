@@ -42,11 +42,11 @@ def written_out(rows: Rows) -> Any:
     if rows.bias:
         column = np.full((rows.n_rows, 1), float(rows.bias))
         X = np.hstack([X, column]) if rows.dense else sp.hstack([X, column], format="csr")
-    if not rows.second.size:
+    if not rows.minus.size:
         return X
-    apart = rows.second >= 0
-    other = X[np.where(apart, rows.second, 0)]
-    return X[rows.first] - (other * apart[:, None] if rows.dense else sp.diags_array(apart.astype(float)) @ other)
+    apart = rows.minus >= 0
+    other = X[np.where(apart, rows.minus, 0)]
+    return X[rows.plus] - (other * apart[:, None] if rows.dense else sp.diags_array(apart.astype(float)) @ other)
 
 
 def mean_squared_norm(rows: Rows) -> float:
@@ -55,10 +55,10 @@ def mean_squared_norm(rows: Rows) -> float:
     if not n:
         return 0.0
     some = np.linspace(0, n - 1, min(n, _SAMPLE)).astype(np.int64)
-    first, second = (rows.first[some], rows.second[some]) if rows.second.size else (some, np.full(some.size, -1))
-    apart = second >= 0
-    chosen = [picked(rows, first[~apart])]
+    plus, minus = (rows.plus[some], rows.minus[some]) if rows.minus.size else (some, np.full(some.size, -1))
+    apart = minus >= 0
+    chosen = [picked(rows, plus[~apart])]
     if apart.any():
-        chosen.append(picked(rows, first[apart]) - picked(rows, second[apart]))
+        chosen.append(picked(rows, plus[apart]) - picked(rows, minus[apart]))
     squares = sum(float(np.square(x.data if sp.issparse(x) else x, dtype=np.float64).sum()) for x in chosen)
     return (squares + np.count_nonzero(~apart) * rows.bias**2) / some.size

@@ -76,7 +76,7 @@ class Scalar(Closed):
             loss=self.loss_shape,
             two_sided=bool((self.side == 0).any()),
             dense=rows.dense,
-            paired=rows.second.size > 0,
+            paired=rows.minus.size > 0,
             width=rows.width,
             stored=rows.n_stored / rows.n_rows if some else 0.0,
             squared_norm=mean_squared_norm(rows),

@@ -245,7 +245,7 @@ class ClosedWork(Work):
 
     def _bytes_per_row(self) -> float:
         rows = self.constraints.rows
-        values = rows.n_stored / max(rows.n_rows, 1) * (2 if rows.second.size else 1)
+        values = rows.n_stored / max(rows.n_rows, 1) * (2 if rows.minus.size else 1)
         return values * (rows.data.itemsize + (4 if rows.indices.size else 0)) + 64 + 16 * self._alpha[:1].size
 
 

@@ -145,7 +145,7 @@ class RankingSVM(LinearEstimator):
                 none = Rows(np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros(1), len(chunk), 1)
                 rows = self._pairs(chunk, none).rows
                 share = alpha[done : done + n]
-                plus, minus = (np.bincount(side, share, minlength=len(chunk)) for side in (rows.first, rows.second))
+                plus, minus = (np.bincount(side, share, minlength=len(chunk)) for side in (rows.plus, rows.minus))
                 coefficients[chunk.ids] = plus - minus
             done += n
         self._example_coef = coefficients

@@ -256,8 +256,8 @@ class HardExamples:
             self._store.reshape(-1),
             len(self._store),
             self.n_weights,
-            first=self.slot,
-            second=np.full(len(self), -1, np.int32),
+            plus=self.slot,
+            minus=np.full(len(self), -1, np.int32),
         )
         heads = first[:-1]
         side = np.where(self.example[heads] < self.n_positives, 1, -1).astype(np.int8)
