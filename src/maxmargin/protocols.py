@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from .validation import is_seekable as is_seekable, is_source as is_source
+
 if TYPE_CHECKING:
     from .kernels.losses import LossShape
     from .problem import Problem, Rivals, TotalLoss, Totals
