@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from .validation import is_seekable as is_seekable, is_source as is_source
+from .validation import is_seekable as is_seekable, is_source as is_source  # noqa: PLC0414  # users ask for them here
 
 if TYPE_CHECKING:
     from .kernels.losses import LossShape
