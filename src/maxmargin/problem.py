@@ -215,17 +215,17 @@ class Problem:
         return is_pure(self.regularizer)
 
     @property
-    def closed(self) -> Closed:
-        """The constraints, for solvers that need all in memory; ``constraints.closed`` says only that all are known."""
+    def in_memory(self) -> Closed:
+        """The constraints, for solvers that need all in memory."""
         return self._held_in("memory")
 
     @property
-    def blocked(self) -> Blocked:
+    def in_blocks(self) -> Blocked:
         """The constraints, for solvers that read them block by block."""
         return self._held_in("blocks")
 
     @property
-    def open(self) -> Searched:
+    def searched(self) -> Searched:
         """The constraints, for solvers that search for them."""
         return self._held_in("oracle")
 

@@ -105,11 +105,11 @@ class Recipe(Searches):
         return self._task._held(self._piece, self._memory)
 
     @functools.cached_property
-    def _open(self) -> Problem | None:
+    def _searched(self) -> Problem | None:
         return self.problem(0)
 
     def oracle(self) -> Oracle | None:
-        return None if self._open is None else self._open.open.oracle
+        return None if self._searched is None else self._searched.searched.oracle
 
 
 def gathered(piece: Seekable) -> InMemory:
@@ -185,8 +185,8 @@ class Cluster:
     def searched(self, like: Problem) -> Problem:
         """The same open problem, searched by the workers and optimized here."""
         workers: WorkerGroup = self.workers  # type: ignore[assignment]
-        oracle = RemoteOracle(Requests(workers, like.open.n_examples), like.n_weights)
-        return Problem(Searched(oracle, like.open.budget), like.regularizer)
+        oracle = RemoteOracle(Requests(workers, like.searched.n_examples), like.n_weights)
+        return Problem(Searched(oracle, like.searched.budget), like.regularizer)
 
     def _saving(self, part: str) -> Saving:
         if self._run.checkpoint is None:

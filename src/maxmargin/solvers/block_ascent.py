@@ -62,7 +62,7 @@ class BlockAscent(RowAscent["BlockState"]):
     duals: Callable[[tuple[int, ...]], np.ndarray] = np.zeros
 
     def start(self, problem: Problem, warm: np.ndarray | None = None) -> BlockState:
-        blocked = problem.blocked
+        blocked = problem.in_blocks
         alpha = self.duals(blocked.dual_shape)
         linear, v = 0.0, np.zeros(problem.n_weights)
         if warm is not None:
@@ -90,7 +90,7 @@ class BlockAscent(RowAscent["BlockState"]):
         state.map.refresh()
         state.met, state.since = 0.0, 0
         state.reading = Reading(state.map.weights().copy(), state.promise <= 3.0 * state.goal)
-        yield from problem.blocked.blocks(state.rng.permutation(problem.blocked.filled))
+        yield from problem.in_blocks.blocks(state.rng.permutation(problem.in_blocks.filled))
 
     def _pays(self, state: BlockState) -> bool:
         return state.full or state.since >= self.growth * max(len(state.pool), 1)
@@ -102,24 +102,22 @@ class BlockAscent(RowAscent["BlockState"]):
     def _look(self, problem: Problem, state: BlockState, view: tuple[int, Any]) -> None:
         """Sweeps over one block; those of its examples that are awake after the last one join the pool."""
         b, block = view
-        reading = state.reading
+        blocked, reading = problem.in_blocks, state.reading
         if reading.evaluates:
             reading.loss = TotalLoss.sum([reading.loss, block.evaluate(reading.start)])
-        alpha = problem.blocked.share(state.alpha, b)
-        swept = state.sweep(block, alpha, 1 + self.hot_sweeps)
+        swept = state.sweep(block, blocked.share(state.alpha, b), 1 + self.hot_sweeps)
         reading.found += swept.met
         reading.awake += swept.awake_at_first
         reading.visited += block.n_examples
         state.since += block.n_examples
-        held = state.held[problem.blocked.first[b] : problem.blocked.first[b + 1]]
-        fresh = np.sort(swept.awake[~held[swept.awake]])
+        start = int(blocked.first[b])
+        fresh = np.sort(swept.awake[~state.held[start + swept.awake]])
         if fresh.size:
-            start = int(problem.blocked.first[b])
             n = state.pool.add(block, fresh, start, swept.norms)
             state.held[start + fresh[:n]] = True
             state.full = n < fresh.size
             reading.overflow |= state.full
-        state.done = reading.visited / problem.blocked.n_examples
+        state.done = reading.visited / blocked.n_examples
         duals_on_disk.forget(state.alpha)
 
     def optimize(self, problem: Problem, state: BlockState, passes: int, wanted: float) -> None:

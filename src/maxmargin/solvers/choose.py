@@ -152,9 +152,9 @@ _NEWTON_NEEDS = "solver='interior_point' needs {} bytes here"
 
 
 def _dual_coordinate(problem: Problem, means: Means) -> DualCoordinate | ProximalPoint:
-    duals = _BYTES_PER_DUAL * math.prod(problem.closed.dual_shape)
+    duals = _BYTES_PER_DUAL * math.prod(problem.in_memory.dual_shape)
     copies = 2 if problem.pure else 1  # the proximal point keeps the best ones
-    least = copies * duals + _BYTES_PER_ROW * len(problem.closed.rows)
+    least = copies * duals + _BYTES_PER_ROW * len(problem.in_memory.rows)
     _check_memory(means.memory, least, _STEPS_NEED)
     momentum = means.memory is None or means.memory >= least + duals  # one more copy, which is given up first
     inner = DualCoordinate(random_state=means.seed, n_threads=means.threads, momentum=momentum)
@@ -213,7 +213,7 @@ def _auto_for_blocks(problem: Problem, means: Means) -> Solver:
 def _interior_bytes(problem: Problem, means: Means) -> int:
     """What the interior point takes beyond the data, where that is read in blocks."""
     matrices = _NEWTON_MATRICES * means.threads * 8 * problem.n_weights**2
-    return _BYTES_PER_POINT * problem.blocked.n_examples + _BLOCKS_AT_A_TIME * problem.blocked.largest + matrices
+    return _BYTES_PER_POINT * problem.in_blocks.n_examples + _BLOCKS_AT_A_TIME * problem.in_blocks.largest + matrices
 
 
 def _oracle_ascent(problem: Problem, means: Means) -> Solver:
@@ -246,7 +246,7 @@ def blocks_within(
     problem: Problem, memory: int | None, *, seed: Seed = None, threads: int = 1, scratch: str | None = None
 ) -> BlockAscent:
     """The ascent over blocks that keeps to so many bytes, or to half of the machine's memory."""
-    blocked = problem.blocked
+    blocked = problem.in_blocks
     memory = _allowed(memory)
     examples = math.prod(blocked.dual_shape)
     in_memory = _BYTES_PER_DUAL * examples <= memory // 4

@@ -53,7 +53,7 @@ class CuttingPlane:
         cache, coordinate = Cache(1, problem.n_weights, np.ones(1)), DualCoordinate()
         state = CuttingState.over(cache, problem.regularizer, coordinate, gap=np.inf)
         if warm is not None:
-            shares = problem.open.feasible(warm)
+            shares = problem.searched.feasible(warm)
             linear, v, *_ = cast(Totals, shares.totals)
             _add(state, shares, v, linear)
             state.inner.alpha[cache.used()] = 1.0
@@ -62,8 +62,8 @@ class CuttingPlane:
 
     def step(self, problem: Problem, state: CuttingState) -> CuttingState:
         """Search, add one plane, optimize over the planes at hand."""
-        constraints, w = problem.open, state.weights().copy()
-        n, answers, losses = problem.open.n_examples, [], []
+        constraints, w = problem.searched, state.weights().copy()
+        n, answers, losses = constraints.n_examples, [], []
         budget = np.broadcast_to(constraints.budget, n)
         plane, loss = np.zeros(problem.n_weights), 0.0
         parts = constraints.at_once(np.arange(n), np.array_split(np.arange(n), max(self.n_jobs, n // 512)))

@@ -76,7 +76,7 @@ class OracleAscent(Explore[AscentState]):
     n_jobs: int = 1
 
     def start(self, problem: Problem, warm: Planes | None = None) -> AscentState:
-        constraints = problem.open
+        constraints = problem.searched
         if problem.pure:
             raise ValueError(
                 f"{problem.regularizer!r} is not strongly convex, which OracleAscent by itself relies on. Use "
@@ -128,7 +128,7 @@ class OracleAscent(Explore[AscentState]):
         was found and searched, in this window or in several. The lower bound is one for all examples seen so far;
         an upper bound would have to see them again.
         """
-        window = problem.open.live
+        window = problem.searched.live
         state.view = window
         for _ in range(max_epochs):
             self._tidy(state, window)
@@ -161,12 +161,12 @@ class OracleAscent(Explore[AscentState]):
             # Truths have changed. Rivals at hand suit the new ones as well: the most is made of them before a search.
             self.optimize(problem, state, self.max_inner, self.share(problem) * (2.0 * state.goal * state.stale))
             state.stale = state.estimate = 0.0  # with luck there is nothing to add: the search shall be a certificate
-        everybody = problem.open.live.size == problem.open.n_examples
+        everybody = problem.searched.live.size == problem.searched.n_examples
         together = everybody and (
             state.crawls or state.relabelled or state.estimate <= max(self.together, 3.0 * state.goal)
         )
         state.at = state.inner.map.weights().copy() if together and at is None else at
-        state.in_views = state.n_views > 1 or problem.open.in_views
+        state.in_views = state.n_views > 1 or problem.searched.in_views
         state.visited, state.met, state.since, state.gap, state.losses = 0, 0.0, 0, 0.0, []
         super().explore(problem, state)
         state.evaluated = None
@@ -178,7 +178,7 @@ class OracleAscent(Explore[AscentState]):
 
     def _views(self, problem: Problem, state: AscentState) -> Iterator[list[np.ndarray]]:
         """All examples that can be searched, by view, in chunks that are asked at the same weights."""
-        constraints = problem.open
+        constraints = problem.searched
         # Small chunks meet fresher weights; those that threads hand over must be worth it.
         least = 64 if self._threads(problem) else 16 if constraints.oracle.releases_gil else 8
         size = self.chunk or min(max(constraints.searchable.size // 400, least), 64)
@@ -213,7 +213,7 @@ class OracleAscent(Explore[AscentState]):
 
     def _threads(self, problem: Problem) -> bool:
         """Whether compiled searches are made by several at once, threads or workers of a cluster."""
-        constraints = problem.open
+        constraints = problem.searched
         return (self.n_jobs > 1 or constraints.elsewhere is not None) and constraints.oracle.releases_gil
 
     def _enter(self, problem: Problem, state: AscentState, ids: np.ndarray) -> None:
@@ -225,7 +225,7 @@ class OracleAscent(Explore[AscentState]):
             return
         shares = cache.spilled.take(ids)
         try:
-            rivals = problem.open.oracle.planes(shares.example, shares.labels)
+            rivals = problem.searched.oracle.planes(shares.example, shares.labels)
             state.make_room(self.memory, rivals)
         except BaseException:
             cache.spilled.put(shares)  # shares are never lost: the bound counts on them
@@ -242,7 +242,7 @@ class OracleAscent(Explore[AscentState]):
         At the same weights shares move at once only where other views follow: planes without one might not outlive the
         view.
         """
-        constraints, inner, at = problem.open, state.inner, state.at
+        constraints, inner, at = problem.searched, state.inner, state.at
         moves = at is None or state.in_views
         if at is None:
             state.evaluated = None
@@ -310,7 +310,7 @@ class OracleAscent(Explore[AscentState]):
         """The fraction of the gap that exploring saw which may be left on the cache."""
         if self.inner_fraction is not None:
             return self.inner_fraction
-        return 0.2 if not problem.open.oracle.releases_gil else 0.6 if self._threads(problem) else 0.4
+        return 0.2 if not problem.searched.oracle.releases_gil else 0.6 if self._threads(problem) else 0.4
 
     def optimize(self, problem: Problem, state: AscentState, passes: int, wanted: float) -> None:
         """Passes over the cache until its own gap is as small as wanted."""

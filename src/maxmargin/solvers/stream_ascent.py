@@ -89,7 +89,7 @@ class StreamAscent(RowAscent["StreamState"]):
             raise KeyboardInterrupt
 
     def _views(self, problem: Problem, state: StreamState) -> Iterator[Closed]:
-        yield problem.closed
+        yield problem.in_memory
 
     def _look(self, problem: Problem, state: StreamState, view: Closed) -> None:
         alpha = np.zeros(view.dual_shape)
@@ -160,7 +160,7 @@ class StreamAscent(RowAscent["StreamState"]):
 
     def _solve_at_once(self, state: StreamState, problem: Problem) -> None:
         """Few weights: Newton steps, around what the frozen examples have of v."""
-        constraints = problem.closed
+        constraints = problem.in_memory
         others_v, others_linear = state.outside()
         shifted = LinearlyShifted(state.regularizer, others_v) if others_v.any() else state.regularizer
         solution = solve(Problem(constraints, shifted), InteriorPoint(self.n_threads), tol=_NEWTON_TOL, max_passes=100)
