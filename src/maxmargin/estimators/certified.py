@@ -9,7 +9,7 @@ import re
 import warnings
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -51,12 +51,16 @@ Callbacks = Sequence[Callable[[Record], object]]
 
 @dataclass(frozen=True)
 class Run:
-    """How a fit is to be run: where to save it and how often, whom to tell, and on which cluster, if on any."""
+    """How a fit is to be run: where to save it and how often, whom to tell, and on which cluster, if on any.
+
+    ``identity`` is what a run that is saved is about; see ``CertifiedEstimator._identified``.
+    """
 
     checkpoint: Folder = None
     every: float = 30.0
     callbacks: Sequence[Callback] = ()
     cluster: Workers = None
+    identity: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not isinstance(self.checkpoint, str | os.PathLike | None) or self.checkpoint == "":
@@ -129,19 +133,21 @@ class CertifiedEstimator(SolverParameters, Reporting, BaseEstimator):
         params = self.get_params(deep=False)
         return {k: _told(v) for k, v in params.items() if k not in _MEANS}
 
+    def _identified(self, run: Run, fingerprint: Callable[[], str]) -> Run:
+        """The run with its settings and data, as checkpoints know it; data is not looked at where nothing is saved."""
+        if run.checkpoint is None:
+            return run
+        return replace(run, identity={"estimator": type(self).__name__, **self._settings(), "data": fingerprint()})
+
     @contextlib.contextmanager
-    def _saving(self, run: Run, fingerprint: Callable[[], str], part: str = "") -> Iterator[CheckpointFolder | None]:
+    def _saving(self, run: Run, part: str = "") -> Iterator[CheckpointFolder | None]:
         """The folder in which the run, or one part of it, is saved, if there is to be one."""
         if run.checkpoint is None:
             yield None
             return
         every = inputs.check_positive("checkpoint_every", run.every, zero=True)
-        with CheckpointFolder(Path(run.checkpoint) / part, self._identity(fingerprint), every) as folder:
+        with CheckpointFolder(Path(run.checkpoint) / part, run.identity, every) as folder:
             yield folder
-
-    def _identity(self, fingerprint: Callable[[], str]) -> dict[str, str]:
-        """What a run is about, as a checkpoint knows it."""
-        return {"estimator": type(self).__name__, **self._settings(), "data": fingerprint()}
 
     def _begin_like(self, other: CertifiedEstimator) -> None:
         """Take over from another fitted estimator what a warm start goes on from."""

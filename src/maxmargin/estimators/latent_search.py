@@ -90,12 +90,13 @@ class LatentEstimator(CertifiedEstimator):
         labels and C_i, of which each worker has a piece: ``make`` makes the objective of it. ``learned`` are attributes
         that belong to what is found, also if the search fails after something was found.
         """
+        run = self._identified(run, fingerprint)
         with contextlib.ExitStack() as stack:
             if run.cluster is not None:
-                cluster = stack.enter_context(contextlib.closing(Cluster(run, dict)))
+                cluster = stack.enter_context(contextlib.closing(Cluster(run)))
                 cluster.start([LatentSearches(piece) for piece in _pieces(objective, make, data, cluster.size)])
                 objective = remote_objective(objective, cluster.workers)  # type: ignore[arg-type]
-            best, interrupted = self._searched(objective, run, start, fingerprint, learned)
+            best, interrupted = self._searched(objective, run, start, learned)
             self._keep_search(best, **learned)
             if not interrupted and best.objective >= _NOTHING * value(objective, np.zeros(objective.n_weights)):
                 warnings.warn(
@@ -112,7 +113,6 @@ class LatentEstimator(CertifiedEstimator):
         objective: LatentObjective,
         run: Run,
         start: Callable[[LatentObjective, np.random.Generator], dict[str, object]],
-        fingerprint: Callable[[], str],
         learned: dict[str, Any],
     ) -> tuple[LatentSolution, bool]:
         """The best of all starts, and whether the last of them was interrupted."""
@@ -120,7 +120,7 @@ class LatentEstimator(CertifiedEstimator):
         best: LatentSolution | None = None
         for number, seed in enumerate(inputs.generator(self.random_state).spawn(int(self.n_init))):
             part = "" if self.n_init == 1 else f"start-{number}"
-            with self._search_line() as (inner, outer), self._saving(run, fingerprint, part) as folder:
+            with self._search_line() as (inner, outer), self._saving(run, part) as folder:
                 try:
                     found = minimise(
                         objective,

@@ -8,7 +8,7 @@ import secrets
 import shutil
 import tempfile
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -32,7 +32,7 @@ from ..solvers.solve import first_interrupt, solve
 from . import inputs
 from .certified import Callbacks, Run, Shares
 from .fit_callbacks import users_line
-from .holders import Holder, InMemory, fingerprint_of, is_in_memory
+from .holders import Holder, InMemory, is_in_memory
 from .inputs import Seed
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class OnWorkers(Holder):
 
     def __init__(self, task: Task[Any, Any], source: Source, facts: Any, run: Run) -> None:
         super().__init__(task, task._for_workers(source), facts, run)
-        self._cluster = cluster = Cluster(run, lambda: task._identity(lambda: fingerprint_of(source)))
+        self._cluster = cluster = Cluster(run)
         try:
             memory = inputs.check_memory(task.memory)
             pieces = self.source.parts(cluster.size) if is_in_memory(self.source) else split(self.source, cluster.size)
@@ -150,17 +150,11 @@ class Cluster:
     Parameters
     ----------
     run : Run
-    identity : function
-        What the run is about, as checkpoints know it.
     """
 
-    def __init__(self, run: Run, identity: Callable[[], dict[str, str]]) -> None:
-        self._identity: dict[str, str] = {}
-        if run.checkpoint is not None:
-            self._identity = identity()  # before there is anything to close
-            if self._identity:
-                # A folder of another run is named as it was given, before any worker is started.
-                CheckpointFolder(Path(run.checkpoint), self._identity).load()
+    def __init__(self, run: Run) -> None:
+        if run.checkpoint is not None:  # a folder of another run is refused before any worker is started
+            CheckpointFolder(Path(run.checkpoint), run.identity).load()
         self.transport = transport_of(run.cluster)  # type: ignore[arg-type]
         self._own = isinstance(run.cluster, str)
         self._run = run
@@ -191,7 +185,7 @@ class Cluster:
     def _saving(self, part: str) -> Saving:
         if self._run.checkpoint is None:
             return Saving(self._scratch / part, {}, kept=False)
-        return Saving(Path(self._run.checkpoint) / "shards" / part, self._identity, min(self._run.every, 10.0))
+        return Saving(Path(self._run.checkpoint) / "shards" / part, self._run.identity, min(self._run.every, 10.0))
 
     def close(self) -> None:
         """Shut the workers down and end them.
