@@ -26,7 +26,7 @@ from ..problem import Certificate, Planes, Problem, Record, Solution
 from ..protocols import Regularizer, Solver
 from ..regularizers import L2
 from ..rounding import rounded_down, rounded_up
-from ..solvers import Means, choose
+from ..solvers import choose
 from ..solvers.progress import ProgressLine
 from ..validation import shown
 from . import inputs
@@ -119,8 +119,17 @@ class CertifiedEstimator(SolverParameters, Reporting, BaseEstimator):
         self, problem: Problem, threads: int, warm: bool, centre: np.ndarray | None, scratch: str | None = None
     ) -> Solver:
         """The solver that was asked for, fitted to the problem (see ``solvers.Means``)."""
-        memory = inputs.check_memory(self.memory)
-        return choose(problem, self.solver, Means(self.tol, self.random_state, threads, memory, warm, centre, scratch))
+        return choose(
+            problem,
+            self.solver,
+            tol=self.tol,
+            seed=self.random_state,
+            threads=threads,
+            memory=inputs.check_memory(self.memory),
+            warm=warm,
+            centre=centre,
+            scratch=scratch,
+        )
 
     def _progress(self) -> Any:
         """A context whose value is the callbacks for ``solve``: a progress line, or nothing."""

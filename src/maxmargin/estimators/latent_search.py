@@ -168,7 +168,10 @@ class LatentEstimator(CertifiedEstimator):
             setattr(self, name, attribute)
 
     def _solver_for(self, problem: Problem, weights: np.ndarray | None = None) -> Solver:
-        """The solver of a bound, which starts from the weights of the last one, or from its dual variables."""
+        """The solver of a bound, which starts from the weights of the last one, or from its dual variables.
+
+        The first has neither, but is solved so loosely that Newton steps would cost more than passes.
+        """
         return self._chosen_solver(problem, inputs.check_threads(self.n_jobs), True, weights)
 
     def _certify(self, objective: LatentObjective, weights: np.ndarray) -> Certificate:

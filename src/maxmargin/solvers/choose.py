@@ -6,7 +6,7 @@ import functools
 import math
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -54,7 +54,8 @@ class Means:
         the blocks in use and the pool together, half of the machine's memory by default; dual variables that would
         take more than a quarter of it are kept in a file in ``scratch``. Of a search: what is kept of it.
     warm : bool
-        Whether there are dual variables to start from.
+        Whether there are dual variables to start from, or will be for all but the first of several problems: then
+        coordinate passes go first, because Newton steps make no use of them.
     centre : array or None
         Weights to start from, for regularizers that dual variables alone do not tell the weights of.
     scratch : str or None
@@ -110,16 +111,16 @@ def interior_point_pays(problem: Problem, tol: float) -> bool:
     return newton_seconds(problem) < passes * pass_seconds(problem) * (10 if problem.pure else 1)
 
 
-def choose(problem: Problem, name: str | Solver = "auto", means: Means | None = None, **given: Any) -> Solver:
+def choose(problem: Problem, name: str | Solver = "auto", **means: Any) -> Solver:
     """The solver of that name, fitted to the problem and to the means; a solver object is returned as it is.
 
-    Means may also be given one by one, by the names of the fields of ``Means``.
+    ``means`` are the fields of ``Means``, by their names.
     """
     check_object("solver", name)
     if not isinstance(name, str) and not lacking(name, "start", "step"):
         return name
     table = SOLVERS[problem.constraints.held_in]
-    return table[one_of("solver", name, sorted(table), " or a Solver")](problem, replace(means or Means(), **given))
+    return table[one_of("solver", name, sorted(table), " or a Solver")](problem, Means(**means))
 
 
 def check_strongly_convex(problem: Problem, who: str, instead: str = "Give") -> None:
@@ -173,7 +174,6 @@ def _auto(problem: Problem, means: Means) -> Solver:
     if not fits:
         return passes
     newton = newton_seconds(problem)
-    # Interior points make no use of dual variables to start from.
     if not means.warm and (newton <= _BRIEF or interior_point_pays(problem, means.tol)):
         return Switching(passes, steps)
     return Switching(passes, steps, newton / (_SECONDS_PER_PASS + pass_seconds(problem)))
