@@ -157,6 +157,10 @@ class Planes:
     def __len__(self) -> int:
         return self.alpha.size
 
+    def __rmul__(self, factor: float) -> Planes:
+        """So many times these shares."""
+        return Planes(self.example, self.labels, factor * self.alpha)
+
     def chosen(self, which: np.ndarray) -> Planes:
         """Those that have these numbers, in this order."""
         return Planes(self.example[which], [self.labels[i] for i in which.tolist()], self.alpha[which])

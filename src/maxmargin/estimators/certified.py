@@ -23,10 +23,10 @@ from ..checkpoint import CheckpointFolder
 from ..distributed import Transport
 from ..notebook import bracket
 from ..problem import Certificate, Planes, Problem, Record, Solution
-from ..protocols import Regularizer, Solver
+from ..protocols import OracleError, Regularizer, Solver
 from ..regularizers import L2
 from ..rounding import rounded_down, rounded_up
-from ..solvers import choose
+from ..solvers import best_start, choose
 from ..solvers.progress import ProgressLine
 from ..validation import shown
 from . import inputs
@@ -161,6 +161,23 @@ class CertifiedEstimator(SolverParameters, Reporting, BaseEstimator):
     def _begin_like(self, other: CertifiedEstimator) -> None:
         """Take over from another fitted estimator what a warm start goes on from."""
         self._alpha, self._fitted_C = other._alpha, other._fitted_C
+
+    def _shares_of(self, problem: Problem) -> Shares:
+        """The last dual variables, if they are dual variables of this problem too."""
+        alpha = self._alpha
+        try:
+            problem.constraints.feasible(alpha)
+        except (ValueError, IndexError, OracleError):
+            return None  # those of other data prove nothing here
+        return alpha
+
+    def _rescaled(self, problem: Problem, alpha: Shares) -> Shares:
+        """The last dual variables to start from, which may be those of another C.
+
+        Variables at their bound grow with C, those inside hardly do: which kind matters more is tried out.
+        """
+        ratio = float(self.C) / self._fitted_C
+        return alpha if alpha is None or ratio == 1.0 else best_start(problem, [alpha, ratio * alpha])
 
     def _store(self, solutions: list[Solution], alpha: Shares) -> None:
         """Attributes that every fit leaves behind."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Callable
-from dataclasses import KW_ONLY, field, replace
+from dataclasses import KW_ONLY, field
 from functools import partial
 from typing import Any
 
@@ -20,13 +20,13 @@ from ..distributed.searching import LatentSearches
 from ..latent import CCCP, MaximumEntropy, RandomWalk, Settings, minimise, value
 from ..latent.plain import latent_oracle_for
 from ..latent.structural import StructuralObjective
-from ..problem import BoundRecord, Certificate, Ending, LatentSolution, Planes, Problem
+from ..problem import BoundRecord, Certificate, Ending, LatentSolution, Problem
 from ..protocols import BoundChooser, LatentObjective, OracleError, Regularizer, Solver
-from ..solvers import best_start, certify
+from ..solvers import certify
 from ..solvers.progress import NestedLine
 from ..validation import one_of
 from . import inputs
-from .certified import CertifiedEstimator, Run, Shares
+from .certified import CertifiedEstimator, Run
 from .fit_callbacks import keep, users_line
 from .settings import with_parameters
 from .workers import Cluster
@@ -183,21 +183,10 @@ class LatentEstimator(CertifiedEstimator):
         for latent in (self.latent_, objective.evaluate(weights).best):
             try:
                 problem = objective.problem(latent)
-                found.append(certify(problem, weights, self._alpha_for(problem)))
+                found.append(certify(problem, weights, self._shares_of(problem)))
             except (ValueError, IndexError, OracleError):  # values that are none of this data
                 continue
         return min(found, key=lambda certificate: certificate.relative_gap)
-
-    def _alpha_for(self, problem: Problem, ratio: float = 1.0) -> Shares:
-        """The last dual variables, times a ratio, if they are dual variables of this problem too."""
-        alpha = self._alpha
-        if ratio != 1.0:
-            planes = isinstance(alpha, Planes)
-            alpha = replace(alpha, alpha=ratio * alpha.alpha, totals=None) if planes else ratio * alpha
-        try:
-            return problem.constraints.feasible(alpha)
-        except (ValueError, IndexError, OracleError):
-            return None
 
     def _begun(
         self,
@@ -215,7 +204,8 @@ class LatentEstimator(CertifiedEstimator):
                 raise ValueError(f"Z has {count(Z)} latent values, X has {objective.n_examples} examples.")
             return {"latent": Z if isinstance(Z, np.ndarray) else list(Z)}
         if warm is not None:
-            return self._hot_start(objective, warm)
+            problem = objective.problem(objective.evaluate(warm).best)
+            return {"weights": warm, "alpha": self._rescaled(problem, self._shares_of(problem))}
         if callable(self.init):
             return {"latent": [self.init(x, one) for x, one in zip(X, y, strict=True)]}
         if isinstance(self.init, str):
@@ -227,15 +217,6 @@ class LatentEstimator(CertifiedEstimator):
                 f"init as weights must be {objective.n_weights} finite numbers, got an array of shape {weights.shape}."
             )
         return {"weights": weights}
-
-    def _hot_start(self, objective: LatentObjective, weights: np.ndarray) -> dict[str, Any]:
-        """The last weights, with dual variables to match if there are any."""
-        problem = objective.problem(objective.evaluate(weights).best)
-        alpha = self._alpha_for(problem)
-        ratio = float(self.C) / self._fitted_C
-        if alpha is not None and ratio != 1.0:
-            alpha = best_start(problem, [alpha, self._alpha_for(problem, ratio)])
-        return {"weights": weights, "alpha": alpha}
 
     def _warn(self, found: LatentSolution, interrupted: bool) -> None:
         """``found`` is the best of all starts; the one that was interrupted may be another."""

@@ -10,7 +10,7 @@ is what is certified.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -106,7 +106,7 @@ class CuttingState(AscentState):
         shared = np.flatnonzero(self.cache.used() & (self.inner.alpha > 0.0)).tolist()
         planes: list[Planes] = [self.cache.labels[slot] for slot in shared]
         shares = self.inner.alpha[shared].tolist()
-        return joined_planes([replace(p, alpha=share * p.alpha) for p, share in zip(planes, shares, strict=True)])
+        return joined_planes([share * p for p, share in zip(planes, shares, strict=True)])
 
     @property
     def active(self) -> int:
