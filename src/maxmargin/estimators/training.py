@@ -95,6 +95,10 @@ class Task(CertifiedEstimator, Generic[F, S]):
         """Dual variables to start from, for each problem; None where there are none."""
         raise NotImplementedError
 
+    def _solved(self, problem: Problem, warm: Shares, solve: Callable[[Problem, Shares], Solution]) -> Solution:
+        """What ``solve`` makes of a problem, which may be brought into another form for it."""
+        return solve(problem, warm)
+
     def _centre(self, problem: Problem, warm: Shares) -> np.ndarray | None:
         """Weights to start from, for regularizers that dual variables alone do not tell the weights of."""
         return None
