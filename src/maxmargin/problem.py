@@ -145,14 +145,12 @@ class Rivals:
 class Planes:
     """Dual variables of an open problem: a share α for some answers to some examples.
 
-    Answers rather than feature vectors are kept, so that whoever has the data can form the vectors anew. ``totals`` is
-    what all shares come to, where somebody has formed them.
+    Answers rather than feature vectors are kept, so that whoever has the data can form the vectors anew.
     """
 
     example: np.ndarray
     labels: Sequence[Any]
     alpha: np.ndarray
-    totals: Totals | None = None
 
     def __len__(self) -> int:
         return self.alpha.size

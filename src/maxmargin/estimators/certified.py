@@ -166,7 +166,7 @@ class CertifiedEstimator(SolverParameters, Reporting, BaseEstimator):
         """The last dual variables, if they are dual variables of this problem too."""
         alpha = self._alpha
         try:
-            problem.constraints.feasible(alpha)
+            problem.constraints.totals(alpha)
         except (ValueError, IndexError, OracleError):
             return None  # those of other data prove nothing here
         return alpha

@@ -356,7 +356,7 @@ class _Search:
     def _touching(self, best: LatentSolution) -> LatentSolution:
         latent = self.objective.evaluate(best.weights).best
         problem = self.objective.problem(latent)
-        certificate = certify(problem, best.weights, problem.constraints.feasible(best.alpha))
+        certificate = certify(problem, best.weights, best.alpha)
         return replace(best, latent=latent, certificate=certificate)
 
     # What is saved.

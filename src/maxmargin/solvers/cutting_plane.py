@@ -11,7 +11,6 @@ is what is certified.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,7 +21,7 @@ from ..constraints.searched import uncertainty, violations
 from ..data.arrays import as_rows
 from ..kernels import rows as row_kernels
 from ..kernels.vectors import dot
-from ..problem import Planes, Problem, Rivals, TotalLoss, Totals
+from ..problem import Planes, Problem, Rivals, TotalLoss
 from .ascent_state import AscentState
 from .dual_coordinate import DualCoordinate
 from .searchers import search
@@ -54,7 +53,7 @@ class CuttingPlane:
         state = CuttingState.over(cache, problem.regularizer, coordinate, gap=np.inf)
         if warm is not None:
             shares = problem.searched.feasible(warm)
-            linear, v, *_ = cast(Totals, shares.totals)
+            linear, v, *_ = problem.searched.sums(shares)
             _add(state, shares, v, linear)
             state.inner.alpha[cache.used()] = 1.0
             state.recombine()

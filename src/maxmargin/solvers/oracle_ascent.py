@@ -98,7 +98,7 @@ class OracleAscent(Explore[AscentState]):
         if self.memory is None and not constraints.in_views:
             rivals = constraints.oracle.planes(shares.example, shares.labels)
             return cache.fill(shares, rivals, cache.no_shares(), weights)
-        cache.leave(shares)
+        cache.leave(shares, constraints.sums(shares))
         return cache.no_shares()
 
     def relabel(self, problem: Problem, state: AscentState, ids: np.ndarray, rows: Rows) -> AscentState:
