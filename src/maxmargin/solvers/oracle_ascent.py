@@ -129,16 +129,14 @@ class OracleAscent(Explore[AscentState]):
         an upper bound would have to see them again.
         """
         window = problem.searched.live
-        state.view = window
+        state.pinned = window
         for _ in range(max_epochs):
             self._tidy(state, window)
-            (chunks,) = self._views(problem, state) if window.size else ([],)
-            seen = self._explore(problem, state, chunks)
-            state.met += seen
-            state.since += window.size
+            state.gap = 0.0
+            for chunks in self._views(problem, state):
+                self._look(problem, state, chunks)
             if state.optimizing_pays(_PASS_PAYS_STREAM):
                 self.optimize(problem, state, self.max_inner, self.share(problem) * state.met)
-            state.gap = seen
             self._estimate(state)
             # The examples in view are few among all: what they have left to say is measured by their number.
             share = window.size / max(state.n_resident, window.size)
@@ -186,11 +184,11 @@ class OracleAscent(Explore[AscentState]):
             if ids.size:
                 yield constraints.chunks(ids, size)
 
-    def _look(self, problem: Problem, state: AscentState, view: list[np.ndarray]) -> None:
+    def _look(self, problem: Problem, state: AscentState, chunks: list[np.ndarray]) -> None:
         if state.in_views:
-            self._enter(problem, state, np.concatenate(view))
-        seen = self._explore(problem, state, view)
-        n = sum(ids.size for ids in view)
+            self._enter(problem, state, np.concatenate(chunks))
+        seen = self._explore(problem, state, chunks)
+        n = sum(ids.size for ids in chunks)
         state.gap += seen
         state.met += seen
         state.visited += n
@@ -219,7 +217,7 @@ class OracleAscent(Explore[AscentState]):
     def _enter(self, problem: Problem, state: AscentState, ids: np.ndarray) -> None:
         """These examples are in view now: their planes come back, and are the last to leave."""
         cache, inner = state.cache, state.inner
-        state.view = ids
+        state.pinned = ids
         state.stamps[ids] = state.stamps.max() + 1
         if not cache.spilled.has(ids):
             return
@@ -285,7 +283,7 @@ class OracleAscent(Explore[AscentState]):
         if cache.spilled.has(ids):  # since this view began: shares must be at hand before others are given
             self._enter(problem, state, ids)
         elif not (state.in_views or state.stream):
-            state.view = ids
+            state.pinned = ids
         found = violations(rivals, w)
         known = cache.worst(ids, w)
         if rivals.excess is None:
