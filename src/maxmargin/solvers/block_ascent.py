@@ -73,7 +73,7 @@ class BlockAscent(RowAscent["BlockState"]):
                 block.add_to(v, share)
                 duals_on_disk.forget(alpha)
         shape = problem.regularizer.shape(problem.n_weights)
-        return BlockState(
+        state = BlockState(
             alpha=alpha,
             shape=shape,
             map=shape.bind(v),
@@ -81,9 +81,10 @@ class BlockAscent(RowAscent["BlockState"]):
             pool=Pool(self.pool, blocked.n_examples),
             held=np.zeros(blocked.n_examples, bool),
             rng=np.random.default_rng(self.random_state),
-            lower=linear - problem.regularizer.conjugate(v),
             n_constraints=blocked.n_constraints,
         )
+        state.update_lower(problem.regularizer)
+        return state
 
     def _views(self, problem: Problem, state: BlockState) -> Iterator[tuple[int, Any]]:
         """The blocks of a reading of the data."""
@@ -146,13 +147,13 @@ class BlockAscent(RowAscent["BlockState"]):
     def _conclude(self, problem: Problem, state: BlockState) -> BlockState:
         self._between(problem, state)
         reading = state.reading
-        lower = state.linear - problem.regularizer.conjugate(state.map.v)
-        goal = state.goal * max(abs(lower), 1e-300)
+        state.update_lower(problem.regularizer)
+        goal = state.goal * max(abs(state.lower), 1e-300)
         state.evaluated = (reading.start, reading.loss) if reading.evaluates else None
-        reached = reading.evaluates and problem.regularizer.value(reading.start) + reading.loss.total - lower <= goal
-        if not reached:
+        upper = problem.regularizer.value(reading.start) + reading.loss.total if reading.evaluates else np.inf
+        if upper - state.lower > goal:
             self.optimize(problem, state, self.max_inner, max(self.fraction * reading.found, 0.3 * goal))
-        state.bound(problem.regularizer)
+        state.update_lower(problem.regularizer)
         state.visited, state.active, state.found = reading.visited, reading.awake, reading.found
         state.estimate = reading.found / max(abs(state.lower + reading.found), 1e-300)
         # What the next reading will find: the rest of the pool's gap, and a share of what was new this time.

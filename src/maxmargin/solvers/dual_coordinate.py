@@ -90,7 +90,7 @@ class DualCoordinate:
     ) -> DualState:
         """All examples awake at these dual variables; v and ``linear`` may be those of a larger problem."""
         order = np.arange(problem.in_memory.n_examples, dtype=np.int32)
-        return DualState(
+        state = DualState(
             alpha=alpha,
             shape=shape,
             map=weights,
@@ -99,10 +99,11 @@ class DualCoordinate:
             order=order,
             active=order.size,
             rng=rng,
-            lower=linear - problem.regularizer.conjugate(weights.v),
             fraction=self.inner_fraction,
             n_constraints=problem.in_memory.n_constraints,
         )
+        state.update_lower(problem.regularizer)
+        return state
 
     def step(self, problem: Problem, state: DualState) -> DualState:
         """One pass, over everything or over the active set, and one extrapolation."""
@@ -127,7 +128,8 @@ class DualCoordinate:
         self._sweep(problem, state)
         state.passes += 1
         state.inner = 0 if full else state.inner + 1
-        before, state.lower = state.lower, state.linear - problem.regularizer.conjugate(state.map.v)
+        before = state.lower
+        state.update_lower(problem.regularizer)
         if state.lower < before:
             state.theta = 1.0
         if full:

@@ -261,7 +261,7 @@ class OracleAscent(Explore[AscentState]):
                 gap += self._sweep(state, ids)
         if moves:
             inner.map.refresh()
-            inner.bound(problem.regularizer)
+            inner.update_lower(problem.regularizer)
         if at is not None:
             state.losses.append(TotalLoss.sum(losses))
         return max(gap, 0.0)

@@ -111,7 +111,7 @@ class StreamAscent(RowAscent["StreamState"]):
 
     def _conclude(self, problem: Problem, state: StreamState) -> StreamState:
         self._between(problem, state)
-        state.bound(state.regularizer)
+        state.update_lower(state.regularizer)
         return state
 
     def _take_in(
@@ -163,11 +163,10 @@ class StreamAscent(RowAscent["StreamState"]):
             raise KeyboardInterrupt
         linear = others_linear + constraints.linear(solution.alpha)
         v = others_v + constraints.combine(solution.alpha)
-        conjugate = state.regularizer.conjugate
-        if linear - conjugate(v) >= state.linear - conjugate(state.map.v):  # else the last time came nearer
-            state.linear, state.alpha = linear, solution.alpha
-            state.map.v[:] = v
-            state.map.refresh()
+        state.update_lower(state.regularizer)
+        if linear - state.regularizer.conjugate(v) >= state.lower:  # else the last time came nearer
+            state.alpha = solution.alpha
+            state.stand(v, linear, state.regularizer)
         state.settled = solution.weights
         # Interior points never reach a bound. A share this small is none, and an example without one is at rest.
         budget = np.broadcast_to(constraints.budget, len(state.alpha)).reshape(-1, *[1] * (state.alpha.ndim - 1))
@@ -221,7 +220,7 @@ class StreamState(RowState):
     def __post_init__(self) -> None:
         self.settled = self.map.weights().copy()
         self.frozen_sums = DualSums(self.map.v.size)
-        self.bound(self.regularizer)
+        self.update_lower(self.regularizer)
 
     def weights(self) -> np.ndarray:
         return self.settled
