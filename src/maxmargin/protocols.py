@@ -196,8 +196,8 @@ class LatentModel(Model, Protocol):
     - ``groups``: lists of weights, one for each state that the group norm may drop; ``states``: their names.
     - ``regularizer``: the one that its weights need (bounds on some of them, say), where the user gives none.
     - ``latent_oracle(X, Y)``: a ``LatentOracle``, compiled for whole data sets.
-    - ``latent_objective(X, Y, budget, regularizer)``: a ``LatentObjective``, where bounds fix something else than latent
-      values of the truth. The methods above may then be left out.
+    - ``latent_objective(X, Y, budget, regularizer)``: a ``LatentObjective``, where bounds fix something else than
+      latent values of the truth. The methods above may then be left out.
     """
 
     def complete(self, x: Any, y: Any, w: np.ndarray) -> Any:

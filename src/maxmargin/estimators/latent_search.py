@@ -56,9 +56,11 @@ class LatentEstimator(CertifiedEstimator):
     n_bounds_: int = field(init=False)
     _certified = "of the last convex bound, latent values fixed"
 
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        self._search_settings()  # complains of its own
+
     def _search_settings(self) -> Settings:
-        """The settings of the search, checked."""
-        self._check_settings()
         return Settings(
             eta=self.eta,
             tol=self.tol,

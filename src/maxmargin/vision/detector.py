@@ -224,11 +224,11 @@ class DeformablePartDetector(LatentEstimator):
         callbacks : sequence of functions
             Each is given a ``BoundRecord`` per bound; one that returns True ends the stage.
         """
-        settings = self._search_settings()
+        self._check_settings()
         others, chooser = self._other_parts(), self._chooser()
         given = annotated(images, boxes, label=label)
         photos = photos_of(given)
-        training = DetectorTraining(self, photos, others, settings, chooser, self._memory())
+        training = DetectorTraining(self, photos, others, self._search_settings(), chooser, self._memory())
         self._say_what_is_missed(training.images)
         run = self._identified(Run(checkpoint, checkpoint_every, callbacks), lambda: fingerprint(photos))
 
