@@ -145,17 +145,19 @@ class Rivals:
 class Planes:
     """Dual variables of an open problem: a share α for some answers to some examples.
 
-    Answers rather than feature vectors are kept, so that whoever has the data can form the vectors anew. ``totals`` is
-    what all shares come to, where somebody has formed them.
+    Answers rather than feature vectors are kept, so that whoever has the data can form the vectors anew.
     """
 
     example: np.ndarray
     labels: Sequence[Any]
     alpha: np.ndarray
-    totals: Totals | None = None
 
     def __len__(self) -> int:
         return self.alpha.size
+
+    def __rmul__(self, factor: float) -> Planes:
+        """So many times these shares."""
+        return Planes(self.example, self.labels, factor * self.alpha)
 
     def chosen(self, which: np.ndarray) -> Planes:
         """Those that have these numbers, in this order."""
@@ -215,17 +217,17 @@ class Problem:
         return is_pure(self.regularizer)
 
     @property
-    def closed(self) -> Closed:
-        """The constraints, for solvers that need all in memory; ``constraints.closed`` says only that all are known."""
+    def in_memory(self) -> Closed:
+        """The constraints, for solvers that need all in memory."""
         return self._held_in("memory")
 
     @property
-    def blocked(self) -> Blocked:
+    def in_blocks(self) -> Blocked:
         """The constraints, for solvers that read them block by block."""
         return self._held_in("blocks")
 
     @property
-    def open(self) -> Searched:
+    def searched(self) -> Searched:
         """The constraints, for solvers that search for them."""
         return self._held_in("oracle")
 

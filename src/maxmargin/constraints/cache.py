@@ -169,10 +169,10 @@ class Cache(StoredPlanes, Closed):
         source = self.tidy(self.used() & ~gone, squeeze=True)
         return moved(alpha, source)
 
-    def leave(self, shares: Planes) -> None:
-        """Take in shares whose planes are not at hand, but their totals, as ``Searched.feasible`` gives them."""
+    def leave(self, shares: Planes, totals: Totals) -> None:
+        """Take in shares whose planes are not at hand, but what they come to."""
         self.spilled.put(shares)
-        self.away = shares.totals
+        self.away = totals
 
     def recall(self, shares: Planes, rivals: Rivals, alpha: np.ndarray, weights: WeightMap) -> np.ndarray:
         """Spilled shares, as ``spilled.take`` gave them out, come back with their rows; returns α for the slots."""

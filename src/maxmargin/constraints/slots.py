@@ -174,10 +174,10 @@ class RivalSlots(ClassSlots):
 
     def __init__(self, c: Classes) -> None:
         super().__init__(c)
-        self._rivals = c.rivals_of()
+        self._rivals = c.rivals()
 
     def shares(self, z: np.ndarray) -> np.ndarray:
-        return z[self._rivals]
+        return super().shares(z)[self._rivals]
 
 
 class SharedSlots(InteriorSlots):

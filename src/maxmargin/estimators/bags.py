@@ -185,7 +185,7 @@ class LatentSVC(ClassifierMixin, WithIntercept, LatentEstimator):
             As for :meth:`LatentStructuralSVM.fit`. With two classes the workers of a cluster look at all instances, and
             the bounds, which have one instance of each positive bag, are minimised here.
         """
-        self._search_settings()
+        self._check_settings()
         bags, y = self._check(X, y)
         classes = np.unique(y)
         inputs.check_several(self, classes)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -138,25 +137,13 @@ class Holder:
     def solve(
         self, k: int, warm: Shares, threads: int, callbacks: Callbacks, folder: CheckpointFolder | None
     ) -> Solution:
-        """Solve problem k.
+        """Solve problem k."""
 
-        Where kernels have no steps over classes for the regularizer, as under a group norm, the rows of classes are
-        written out: each pair of a row and a class becomes one.
-        """
-        problem, rivals = self.problems[k], None
-        constraints: Any = problem.constraints
-        of_classes = self.in_memory and constraints.closed and len(constraints.dual_shape) > 1
-        if of_classes and not constraints.supports(_map_of(problem)):
-            rivals, shape = constraints.rivals_of(), constraints.dual_shape
-            problem = Problem(constraints.explicit(), problem.regularizer)
-            warm = None if warm is None else np.ravel(warm)[rivals]  # type: ignore[arg-type]
-        solver = self._solver(problem, warm, threads, None if folder is None else str(folder.folder))
-        solution = solve(problem, solver, warm=warm, callbacks=callbacks, checkpoint=folder, **self._goal())
-        if rivals is None:
-            return solution
-        alpha = np.zeros(shape)
-        alpha.ravel()[rivals] = solution.alpha
-        return replace(solution, alpha=alpha)
+        def solved(problem: Problem, warm: Shares) -> Solution:
+            solver = self._solver(problem, warm, threads, None if folder is None else str(folder.folder))
+            return solve(problem, solver, warm=warm, callbacks=callbacks, checkpoint=folder, **self._goal())
+
+        return self.task._solved(self.problems[k], warm, solved)
 
     def _solver(self, problem: Problem, warm: Shares, threads: int, scratch: str | None = None) -> Solver:
         return self.task._chosen_solver(problem, threads, warm is not None, self.task._centre(problem, warm), scratch)
@@ -166,14 +153,6 @@ class Holder:
 
     def close(self) -> None:
         """Nothing is left behind."""
-
-
-def _map_of(problem: Problem) -> type:
-    """The weight map that coordinate steps see; a pure group norm has one around the centre of proximal steps."""
-    regularizer: Any = problem.regularizer
-    if problem.pure:
-        regularizer = regularizer.around(np.zeros(problem.n_weights), 1.0)
-    return regularizer.shape(problem.n_weights).kind
 
 
 @contextlib.contextmanager

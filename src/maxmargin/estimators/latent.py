@@ -130,7 +130,7 @@ class LatentStructuralSVM(LatentEstimator):
         ``cluster`` each worker searches among its own examples and completes them, with one thread, and bounds are
         chosen and minimised here.
         """
-        self._search_settings()
+        self._check_settings()
         if is_source(X):
             raise ValueError(
                 f"{type(self).__name__} needs its examples in memory, got a source. Read them first, or a part of them."

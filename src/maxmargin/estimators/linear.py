@@ -23,9 +23,8 @@ from ..data.source_checks import check_chunk
 from ..problem import Certificate, Problem
 from ..protocols import Chunk, Loss, Regularizer, Seekable, Source
 from ..regularizers import L2, Blocks
-from ..solvers import best_start
 from . import inputs, training
-from .certified import Folder, Run, Workers
+from .certified import Folder, Run, Shares, Workers
 from .fit_callbacks import Callback, users_line
 from .holders import Holder, InMemory, is_in_memory, readable
 from .inputs import Column, Matrix
@@ -232,14 +231,12 @@ class LinearEstimator(WithIntercept, Task[RowFacts, Seekable]):
         size = sum(piece.nbytes(i) for i in range(len(piece.offsets) - 1))
         return gathered(piece) if memory is None or size <= memory else piece
 
-    def _warm(self, holder: Holder) -> list[np.ndarray | None]:
+    def _warm(self, holder: Holder) -> Sequence[Shares]:
         """The last dual variables, if they belong to problems of this shape and are wanted."""
         each = _alpha_of_each(self._alpha if self.warm_start else None, holder.local)
-        ratio = 1.0 if each[0] is None else self.C / self._fitted_C
-        if not holder.in_memory or ratio == 1.0:
+        if not holder.in_memory or each[0] is None:
             return each
-        # Variables at their bound grow with C, those inside hardly do: which kind matters more is tried out.
-        return [best_start(p, [a, a * ratio]) for p, a in zip(holder.local, each, strict=True)]  # type: ignore[operator]
+        return [self._rescaled(problem, alpha) for problem, alpha in zip(holder.local, each, strict=True)]
 
     def _known_alpha(self) -> np.ndarray | None:
         """Dual variables of the training data, as far as they are known."""

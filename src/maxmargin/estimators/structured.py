@@ -18,8 +18,7 @@ from ..constraints.sourced import Prepare, Sizes, SourcedOracle, SourceLayout, s
 from ..data.arrays import checked_sparse
 from ..persistence import storable
 from ..problem import Certificate, Planes, Problem
-from ..protocols import Model, OracleError, Source
-from ..solvers import best_start
+from ..protocols import Model, Source
 from ..validation import check_unmasked, shown
 from . import inputs, training
 from .certified import Folder, Run, Shares, Workers
@@ -179,23 +178,14 @@ class StructuredEstimator(Task[ModelFacts, Source]):
         known = warm is not None and "coef_" in vars(self) and self.coef_.size == problem.n_weights
         return self.coef_ if known else None
 
-    def _warm(self, holder: Holder) -> list[Planes | None]:
+    def _warm(self, holder: Holder) -> list[Shares]:
         """The last dual variables, if they are wanted and their answers are answers to this data too."""
         problem = holder.local[0]
-        alpha = self._feasible(problem) if self.warm_start and "_shares" in vars(self) else None
-        if alpha is None or self._fitted_C == self.C:
-            return [alpha]
-        scaled = Planes(alpha.example, alpha.labels, self.C / self._fitted_C * alpha.alpha)
-        return [best_start(problem, [alpha, scaled])]
+        wanted = self.warm_start and "_shares" in vars(self)
+        return [self._rescaled(problem, self._shares_of(problem)) if wanted else None]
 
-    def _shares_for(self, problems: list[Problem]) -> list[Planes | None]:
-        return [self._feasible(problems[0])]
-
-    def _feasible(self, problem: Problem) -> Planes | None:
-        try:
-            return problem.constraints.feasible(self._alpha)
-        except (ValueError, OracleError):
-            return None  # answers to other data prove nothing here
+    def _shares_for(self, problems: list[Problem]) -> list[Shares]:
+        return [self._shares_of(problems[0])]
 
 
 def read_once(source: Source, add: Callable[[Any, Any], object], check: Prepare) -> SourceLayout:

@@ -96,6 +96,10 @@ class Task(CertifiedEstimator, Generic[F, S]):
         """Dual variables to start from, for each problem; None where there are none."""
         raise NotImplementedError
 
+    def _solved(self, problem: Problem, warm: Shares, solve: Callable[[Problem, Shares], Solution]) -> Solution:
+        """What ``solve`` makes of a problem, which may be brought into another form for it."""
+        return solve(problem, warm)
+
     def _centre(self, problem: Problem, warm: Shares) -> np.ndarray | None:
         """Weights to start from, for regularizers that dual variables alone do not tell the weights of."""
         return None
@@ -157,10 +161,11 @@ def fit(task: T, X: object, run: Run, **others: Any) -> T:
         task._check_settings()
         with task._opened(X, run, reset=True, **others) as given:
             source, facts = task._survey(given)
+            run = task._identified(run, lambda: fingerprint_of(given))
             kind = Holder if run.cluster is None else OnWorkers
             with closing(kind(task, source, facts, run)) as holder:
                 try:
-                    solutions = _solutions(task, holder, run, lambda: fingerprint_of(given))
+                    solutions = _solutions(task, holder, run)
                 except (OracleError, MemoryError) as error:
                     so_far = getattr(error, "solution", None)
                     if so_far is not None and so_far.history and not holder.local[0].constraints.closed:
@@ -176,7 +181,7 @@ def fit(task: T, X: object, run: Run, **others: Any) -> T:
     return task
 
 
-def _solutions(task: Task, holder: Holder, run: Run, fingerprint: Callable[[], str]) -> list[Solution]:
+def _solutions(task: Task, holder: Holder, run: Run) -> list[Solution]:
     """The solutions of all problems of a fit. Several of them share the threads, one for each."""
     several = len(holder.problems) > 1
     threads = 1 if several else inputs.check_threads(task.n_jobs)
@@ -185,7 +190,7 @@ def _solutions(task: Task, holder: Holder, run: Run, fingerprint: Callable[[], s
         callbacks = (*progress, *run.callbacks)
 
         def solve(k: int, stop: Callable[[Record], object]) -> Solution:
-            with task._saving(run, fingerprint, f"class-{k}" if several else "") as folder:
+            with task._saving(run, f"class-{k}" if several else "") as folder:
                 return holder.solve(k, warm[k], threads, (*callbacks, stop), folder)
 
         return _side_by_side(solve, len(holder.problems), holder.at_a_time() if several else 1)

@@ -382,7 +382,7 @@ class Search:
     def _touching(self, best: LatentSolution) -> LatentSolution:
         latent = self.objective.evaluate(best.weights).best
         problem = self.objective.problem(latent)
-        certificate = certify(problem, best.weights, problem.constraints.feasible(best.alpha))
+        certificate = certify(problem, best.weights, best.alpha)
         return replace(best, latent=latent, certificate=certificate)
 
 

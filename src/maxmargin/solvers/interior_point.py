@@ -243,7 +243,7 @@ class InteriorPoint:
         constraints: Any = problem.constraints
         if hasattr(constraints, "interior_rows"):
             return constraints.interior_rows(self.n_threads)
-        return InteriorRows(constraints if hasattr(constraints, "blocks") else problem.closed, self.n_threads)
+        return InteriorRows(constraints if constraints.held_in == "blocks" else problem.in_memory, self.n_threads)
 
     def _stay(self, problem: Problem, state: InteriorState) -> None:
         """Gather the normal equations at the point where it is."""

@@ -148,7 +148,7 @@ class ProximalPoint(_Proximal):
         inner.passes, inner.theta, inner.previous, inner.previous_v = 0, 1.0, None, None
 
     def _objective(self, problem: Problem, w: np.ndarray) -> float:
-        return problem.regularizer.value(w) + problem.closed.evaluate(w).total
+        return problem.regularizer.value(w) + problem.in_memory.evaluate(w).total
 
 
 @dataclass(frozen=True)
@@ -241,7 +241,7 @@ class ProximalAscent(_Proximal):
 
     def _objective(self, problem: Problem, w: np.ndarray) -> float:
         """As a few examples show it."""
-        constraints = problem.open
+        constraints = problem.searched
         ids = constraints.live[:_SAMPLE]
         missing = violations(constraints.oracle.rivals(ids, w), w)
         total = float(np.broadcast_to(constraints.budget, constraints.n_examples).sum())

@@ -309,7 +309,7 @@ class Weighted(SolverState):
     def weights(self) -> np.ndarray:
         return self.map.weights()
 
-    def bound(self, regularizer: Regularizer) -> None:
+    def update_lower(self, regularizer: Regularizer) -> None:
         """The lower bound as it follows from v and the linear part."""
         self.lower = self.linear - regularizer.conjugate(self.map.v)
 
@@ -317,11 +317,11 @@ class Weighted(SolverState):
         """Go on under another regularizer of the same weights; whether it measures rows by another metric."""
         before, self.shape = self.shape, regularizer.shape(self.map.v.size)
         self.map = self.shape.bind(self.map.v)
-        self.bound(regularizer)
+        self.update_lower(regularizer)
         return not self.shape.same_metric(before)
 
     def stand(self, v: np.ndarray, linear: float, regularizer: Regularizer) -> None:
         """Go on at this v, as it follows from the dual variables."""
         self.map.v[:], self.linear = v, linear
         self.map.refresh()
-        self.bound(regularizer)
+        self.update_lower(regularizer)

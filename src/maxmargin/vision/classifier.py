@@ -246,7 +246,6 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
             learner = self._learner((1, 1), 2)
             learner._check_settings()
             if self._has_parts():
-                learner._search_settings()
                 learner._chooser()
 
     def _has_parts(self) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -225,22 +224,18 @@ class DeformablePartDetector(LatentEstimator):
         callbacks : sequence of functions
             Each is given a ``BoundRecord`` per bound; one that returns True ends the stage.
         """
-        settings = self._search_settings()
+        self._check_settings()
         others, chooser = self._other_parts(), self._chooser()
         given = annotated(images, boxes, label=label)
         photos = photos_of(given)
-        training = DetectorTraining(self, photos, others, settings, chooser, self._memory())
+        training = DetectorTraining(self, photos, others, self._search_settings(), chooser, self._memory())
         self._say_what_is_missed(training.images)
-        run = Run(checkpoint, checkpoint_every, callbacks)
-
-        @functools.cache
-        def identity() -> str:
-            return fingerprint(photos)
+        run = self._identified(Run(checkpoint, checkpoint_every, callbacks), lambda: fingerprint(photos))
 
         @contextlib.contextmanager
         def stage(name: str, part: str) -> Iterator[dict[str, Any]]:
             """What a search is told: where to save, and whom to call for passes and for bounds."""
-            with self._saving(run, identity, part) as folder, self._search_line(f", {name}") as (inner, outer):
+            with self._saving(run, part) as folder, self._search_line(f", {name}") as (inner, outer):
                 yield {"checkpoint": folder, "inner_callbacks": inner, "callbacks": (*outer, *run.callbacks)}
 
         with stage("roots", "roots" if training.with_parts else "") as told_of:

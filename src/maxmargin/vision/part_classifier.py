@@ -222,9 +222,9 @@ class PartClassifier(ImageClassifier, CertifiedEstimator):
         self.n_features_in_ = patches.n_features
         responder = self._responder(patches)
         settings = self._joint_settings(responder)
-        run = Run(checkpoint, checkpoint_every, callbacks)
+        run = self._identified(Run(checkpoint, checkpoint_every), lambda: _fingerprint(patches, label, weight))
         line = NestedLine.callbacks_for(type(self).__name__, self.tol, JointRecord.described, bool(self.verbose))
-        with line as (inner, outer), self._saving(run, lambda: _fingerprint(patches, label, weight)) as folder:
+        with line as (inner, outer), self._saving(run) as folder:
             saved = None if folder is None else folder.load()
             self.selection_ = None
             filters = self._initial_filters(responder, label) if saved is None else np.array(saved["filters"])

@@ -331,7 +331,7 @@ class MiningState(Explored, Weighted):
             cache.alpha = closed.feasible(cache.alpha)
             self.stand(closed.combine(cache.alpha), closed.linear(cache.alpha), self.problem.regularizer)
         else:
-            self.bound(self.problem.regularizer)
+            self.update_lower(self.problem.regularizer)
 
     @property
     def alpha(self) -> Planes:

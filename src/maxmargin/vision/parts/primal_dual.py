@@ -59,7 +59,7 @@ class PrimalDual:
 
     def start(self, problem: Problem, warm: tuple[np.ndarray, np.ndarray] | None = None) -> PrimalDualState:
         """``warm`` are weights and dual variables of a problem with another λ."""
-        constraints = cast(Classes, problem.closed)
+        constraints = cast(Classes, problem.in_memory)
         rows, label, n_classes = constraints.rows, constraints.label, constraints.n_classes
         X = rows.data.reshape(rows.n_rows, rows.width)
         truth = np.arange(n_classes) == label[:, None]
