@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..constraints.sourced import Layout
+from ..constraints.sourced import SourceLayout
 from ..data.attributes import Attributes, names_of
 from ..data.sequences import Sequences
 from ..models.chain import Chain
@@ -39,7 +39,7 @@ from .sequence_data import (
     sorted_classes,
 )
 from .settings import with_parameters
-from .structured import Examples, ModelFacts, StructuredEstimator, check_inputs, look_at, paired
+from .structured import Examples, ModelFacts, StructuredEstimator, check_inputs, paired, read_once
 
 if TYPE_CHECKING:
     from ..report.content import Data, ReportContent
@@ -146,7 +146,7 @@ class SequenceSVM(StructuredEstimator):
 
     def _survey(self, source: Source) -> tuple[Source, ModelFacts]:
         seen = SequenceSurvey(pairs=self.allowed_transitions is not None and not is_in_memory(source))
-        layout = look_at(source, seen.look, partial(as_pairs, features=self.features))
+        layout = read_once(source, seen.add, partial(as_pairs, features=self.features))
         classes = sorted_classes(seen.labels)
         # Pairs that are not allowed are found when the model is bound to their chunk, which knows where they are.
         labels = numbered(list(seen.pairs), classes) if isinstance(self.allowed_transitions, str) else []
@@ -161,7 +161,7 @@ class SequenceSVM(StructuredEstimator):
         begun = "model_" in vars(self)
         # Names are learned anew: a chunk that is refused must not leave its own behind.
         seen = SequenceSurvey(self._names, self.model_.n_features) if begun else SequenceSurvey()
-        seen.look(source.chunk().x, source.chunk().y)
+        seen.add(source.chunk().x, source.chunk().y)
         named = set() if classes is None else label_set([list(classes)])
         known = self.classes_ if begun else sorted_classes(seen.labels | named)
         labels = numbered(source.chunk().y, known)
@@ -170,7 +170,9 @@ class SequenceSVM(StructuredEstimator):
             model.forbidden = model.forbidden & self.model_.forbidden  # what was observed once stays allowed
         places = self.model_.places_in(model) if begun else None
         learned = {"classes_": known, **learned_names(seen.attributes)}
-        return source.replaced(seen.encoded, labels), ModelFacts(model, Layout(source.offsets), None, learned, places)
+        return source.replaced(seen.encoded, labels), ModelFacts(
+            model, SourceLayout(source.offsets), None, learned, places
+        )
 
     def _model(self, n_features: int, forbidden: np.ndarray | None, classes: np.ndarray) -> Chain:
         return Chain(

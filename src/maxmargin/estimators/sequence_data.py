@@ -35,7 +35,7 @@ class SequenceSurvey:
         """The last that were looked at, in the form the model reads."""
         self._count_pairs = pairs
 
-    def look(self, X: Examples, Y: Examples) -> None:
+    def add(self, X: Examples, Y: Examples) -> None:
         numeric = is_numeric(X)
         if self.n_features is not None and numeric != (self.attributes is None):
             raise ValueError("These sequences have the other kind of features than those before: names, or matrices.")

@@ -34,7 +34,7 @@ from .certificate import WORTH_A_CHECK, lower_bound, scaled_dual
 from .interior_barrier import READS, Barrier, BarrierPoint, Penalty
 from .interior_rows import InteriorRows
 from .interior_system import Coordinates, Factor
-from .state import Progress
+from .solve import SolverState
 
 MOST_WEIGHTS = 5000  # several matrices of this size squared are kept
 _STEP = 0.995  # of the way to the nearest bound
@@ -243,7 +243,7 @@ class InteriorPoint:
         constraints: Any = problem.constraints
         if hasattr(constraints, "interior_rows"):
             return constraints.interior_rows(self.n_threads)
-        return InteriorRows(constraints if hasattr(constraints, "blocks") else problem.closed, self.n_threads)
+        return InteriorRows(constraints if constraints.held_in == "blocks" else problem.in_memory, self.n_threads)
 
     def _stay(self, problem: Problem, state: InteriorState) -> None:
         """Gather the normal equations at the point where it is."""
@@ -269,7 +269,7 @@ def _definite(covariance: np.ndarray | None) -> bool:
 
 
 @dataclass(kw_only=True)
-class InteriorState(Progress):
+class InteriorState(SolverState):
     """A point inside all bounds, what the next step needs of the rows, and the best of the points so far."""
 
     second_order: ClassVar[bool] = True

@@ -74,8 +74,8 @@ class InteriorRows:
             )
         self._point: Point | SlotValues
         self._compiled = what.scalar and what.n_examples * what.slots_per_example > COMPILED_FROM
-        in_blocks = hasattr(constraints, "blocks")
-        self._slots = constraints.as_slots(what) if n and not self._compiled and not in_blocks else None
+        self._in_blocks = constraints.held_in == "blocks"
+        self._slots = constraints.as_slots(what) if n and not self._compiled and not self._in_blocks else None
         if self._compiled:
             excess = np.zeros(n if what.loss.bounded else 0, np.float32)
             common = np.zeros(n if what.two_sided else 0, np.float32)
@@ -175,7 +175,7 @@ class InteriorRows:
     def _parts(self) -> Iterator[_Compiled | SlotPoint]:
         if not self.n_examples:
             return
-        if not hasattr(self.constraints, "blocks"):
+        if not self._in_blocks:
             yield self._part(self.constraints, self._point, self._alpha)
             return
         first = self.constraints.first
@@ -194,7 +194,8 @@ class InteriorRows:
                 "Some of these examples cost on both sides of their target, but the description of the problem says "
                 "that none does. Give one with two_sided=True."
             )
-        return _Compiled(c._arrays, c._terms, point, 0, c.n_examples, self._sparse)
+        rows, *terms = c.kernel_arguments()
+        return _Compiled(rows, tuple(terms), point, 0, c.n_examples, self._sparse)
 
 
 @dataclass(frozen=True)
