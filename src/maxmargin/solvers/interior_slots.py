@@ -63,7 +63,7 @@ class SlotPoint:
         self.alpha[...] = self.slots.shares(self.z)
 
     def centre(self, w: np.ndarray, per_budget: float) -> None:
-        """All products μ = ``per_budget``·C at these weights: η from Σ_k μ/(η − e_k) = C, e = l − w·r, by Newton's method.
+        """All products μ = ``per_budget``·C: η from Σ_k μ/(η − e_k) = C, e = l − w·r, by Newton's method.
 
         It comes nearer from one side, where the largest e alone is accounted for. The parabola of a bounded loss is
         left out: it moves slacks by less than its width, far from any bound.
