@@ -61,6 +61,7 @@ class Closed(ABC):
                 f"rows must be Rows, got {type(rows).__name__}. Of a matrix: maxmargin.data.arrays.as_rows(X)."
             )
         self.rows = rows
+        self._arrays = rows.arrays
 
     @abstractmethod
     def kernel_arguments(self) -> tuple[Any, ...]:
@@ -99,7 +100,7 @@ class Closed(ABC):
 
     def add_to(self, v: np.ndarray, alpha: np.ndarray) -> None:
         """v += Σ α (truth − rival)."""
-        row_kernels.combine(self.rows.arrays, self._signed(alpha), v)
+        row_kernels.combine(self._arrays, self._signed(alpha), v)
 
     def _signed(self, alpha: np.ndarray) -> np.ndarray:
         """Dual variables times the signs of their rows."""

@@ -59,7 +59,7 @@ class Classes(Closed):
             )
 
     def kernel_arguments(self) -> tuple[Any, ...]:
-        return self.rows.arrays, self.label, self.cost, self.budget
+        return self._arrays, self.label, self.cost, self.budget
 
     def columns(self) -> dict[str, np.ndarray]:
         return {"label": self.label, "budget": self.budget}
@@ -105,11 +105,11 @@ class Classes(Closed):
         return weights  # type: ignore[return-value]
 
     def add_to(self, v: np.ndarray, alpha: np.ndarray) -> None:
-        kernels.bounded_combine(self.rows.arrays, self.label, alpha, v, low := np.zeros(v.size), np.zeros(v.size))
+        kernels.bounded_combine(self._arrays, self.label, alpha, v, low := np.zeros(v.size), np.zeros(v.size))
         v += low
 
     def gather(self, into: DualSums, alpha: np.ndarray) -> None:
-        kernels.bounded_combine(self.rows.arrays, self.label, alpha, into.v, into.low, into.size)
+        kernels.bounded_combine(self._arrays, self.label, alpha, into.v, into.low, into.size)
         into.count(self.n_examples, self.n_classes)  # the true class has the sum of what all others have
         into.add_linear(*self._bounded_linear(alpha))
 

@@ -56,7 +56,7 @@ class Scalar(Closed):
         self.dual_shape = (self.n_examples,)
 
     def kernel_arguments(self) -> tuple[Any, ...]:
-        return self.rows.arrays, self.target, self.side, self.budget, self.loss_shape
+        return self._arrays, self.target, self.side, self.budget, self.loss_shape
 
     def columns(self) -> dict[str, np.ndarray]:
         """The constructor's arguments with one entry per example, or one for all."""

@@ -63,7 +63,7 @@ class SharedSlack(Closed):
         self._awake = np.arange(self.n_constraints), np.diff(self.first)
 
     def kernel_arguments(self) -> tuple[Any, ...]:
-        return self.rows.arrays, self.loss, self.first, self.side, self.budget, *self._awake
+        return self._arrays, self.loss, self.first, self.side, self.budget, *self._awake
 
     def _describe(self) -> Description:
         return Description(
