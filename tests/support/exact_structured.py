@@ -155,7 +155,8 @@ def _chain(rng: Any, kind: str) -> Case:
     Y = np.split(labels(rng, table, K), np.cumsum(lengths)[:-1])
     bias, start, end, normalized = (bool(b) for b in rng.random(4) < 0.3)
     slack = bool(rng.random() < 0.2)
-    width = K * d + K * (bias + start + end) + K * K
+    order = 2 if not slack and rng.random() < 0.3 else 1
+    width = K * d + K * (bias + start + end) + K * K + K**3 * (order == 2)
 
     def features(x: list[Vector], y: Sequence[int]) -> Vector:
         phi = [Fraction(0)] * width
@@ -174,6 +175,9 @@ def _chain(rng: Any, kind: str) -> Case:
             if there:
                 phi[at + k] += 1
                 at += K
+        if order == 2:
+            for a, b, c in zip(y, y[1:], y[2:], strict=False):
+                phi[at + (a * K + b) * K + c] += 1
         return phi
 
     def answers(i: int) -> list[Any]:
@@ -182,6 +186,7 @@ def _chain(rng: Any, kind: str) -> Case:
         return [(z, _hamming(truth, z, normalized), features(x, z)) for z in every]
 
     options = {"bias": bias, "start": start, "end": end, "loss": "normalized_hamming" if normalized else "hamming"}
+    options["order"] = order
     options["rescaling"] = "slack" if slack else "margin"
     made: Callable[..., Any] = lambda **s: mm.SequenceSVM(**options, **s)  # noqa: E731
     if kind == "chain":

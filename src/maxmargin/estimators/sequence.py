@@ -68,6 +68,9 @@ class SequenceSVM(StructuredEstimator):
         How the loss enters: as the margin asked for, or as the price of a missing margin of one.
     bias, start, end : bool
         Whether each label has a weight of its own at every, the first, the last position.
+    order : {1, 2}
+        How many labels before it a label depends on: with 2 there are weights for three labels in a row besides those
+        of pairs. Margin rescaling only.
     features : transformer, optional
         What makes features of tokens, such as :class:`maxmargin.features.TokenFeatures`; it is given the sequences of
         ``fit`` and ``predict``, and saved with the model. By default tokens are taken as they are.
@@ -84,8 +87,10 @@ class SequenceSVM(StructuredEstimator):
         The labels, sorted.
     transitions_ : array (n_classes, n_classes)
         Weights of neighbouring labels, from × to.
+    transitions2_ : array (n_classes, n_classes, n_classes)
+        With ``order=2``, weights of three labels in a row, in their order.
     coef_ : array (n_weights,)
-        All weights: emissions by feature and label, then bias, transitions, start and end where present.
+        All weights: emissions by feature and label, then bias, transitions, start, end and triples where present.
     certificate_, history_, n_passes_ : as for StructuralSVM
 
     Notes
@@ -119,6 +124,7 @@ class SequenceSVM(StructuredEstimator):
     start: bool = False
     end: bool = False
     allowed_transitions: str | Iterable[tuple[Any, Any]] | None = None
+    order: int = 1
     max_passes: int = 1000
     features: Any = None
 
@@ -182,6 +188,7 @@ class SequenceSVM(StructuredEstimator):
             end=self.end,
             forbidden=forbidden,
             rescaling=self.rescaling,
+            order=self.order,
         )
 
     def _forbidden(self, labels: list[np.ndarray], classes: np.ndarray) -> np.ndarray | None:
@@ -314,6 +321,13 @@ class SequenceSVM(StructuredEstimator):
     def transitions_(self) -> np.ndarray:
         check_is_fitted(self)
         return self.model_.transition_table(self.coef_)
+
+    @property
+    def transitions2_(self) -> np.ndarray:
+        check_is_fitted(self)
+        if self.model_.order != 2:
+            raise AttributeError("This SequenceSVM has no weights for three labels in a row: fit it with order=2.")
+        return self.model_.triple_table(self.coef_)
 
     @property
     def emissions_(self) -> np.ndarray:
