@@ -114,6 +114,9 @@ def search(tokens, offsets, w, bias, pairs, triple, ids, cost, scale, y, out_fir
         i = ids[p]
         t0 = offsets[i]
         t1 = offsets[i + 1]
+        scores[p] = 0.0
+        if t1 == t0:
+            continue
         factor = scale[i] if y.size > 0 else 0.0
         node_scores(tokens, t0, t1, n_labels, w, bias, cost, factor, y, score)
         scores[p] = viterbi(score, t1 - t0, transition, start, end, triple, low, high, value, path)
