@@ -132,11 +132,11 @@ def test_prediction_is_the_best_of_all_segmentations(case, sparse):
     found, scores = model.scored(_given(X, sparse), w)
     for x, answer, score in zip(X, found, scores, strict=True):
         best = max(_score(model, x, z, w) for z in segmentations(model, len(x)))
-        answer = _filled(model, _listed(answer), len(x))
+        segments = _filled(model, _listed(answer), len(x))
         assert score == pytest.approx(best, abs=1e-9)
-        assert _score(model, x, answer, w) == pytest.approx(best, abs=1e-9)
-        assert answer in segmentations(model, len(x))
-        assert _filled(model, _listed(model.predict(x, w)), len(x)) == answer
+        assert _score(model, x, segments, w) == pytest.approx(best, abs=1e-9)
+        assert segments in segmentations(model, len(x))
+        assert np.array_equal(model.predict(x, w), answer)
 
 
 @EXAMPLES
@@ -144,8 +144,8 @@ def test_prediction_is_the_best_of_all_segmentations(case, sparse):
 def test_most_violated_is_the_worst_of_all_segmentations(case, sparse):
     model, X, Y, w = case
     rivals = model.oracle(_given(X, sparse), Y).rivals(np.arange(2), w)
-    for i, (x, y) in enumerate(zip(X, Y, strict=True)):
-        y = _filled(model, y, len(x))
+    for i, (x, shown) in enumerate(zip(X, Y, strict=True)):
+        y = _filled(model, shown, len(x))
         truth = _score(model, x, y, w)
         worst = max(_loss(model, y, z) + _score(model, x, z, w) - truth for z in segmentations(model, len(x)))
         answer = _filled(model, _listed(rivals.labels[i]), len(x))

@@ -5,8 +5,8 @@
 
 A state is a pair of neighbouring labels: ``value[t, a, b]`` is the best score of the labels 0 … t of which the last two
 are a, b. A step takes O(K³) at most. What no label c can make the best is skipped: of all a before b, those for which
-value[a, b] + max_c triple[a, b, c] stays below the largest value[a', b] + min_c triple[a', b, c]. Rounding is monotone, so
-this never changes the result. Forbidden pairs have −∞ in ``transition``; such states are skipped with the others.
+value[a, b] + max_c triple[a, b, c] stays below the largest value[a', b] + min_c triple[a', b, c]. Rounding is monotone,
+so this never changes the result. Forbidden pairs have −∞ in ``transition``; such states are skipped with the others.
 """
 
 import numpy as np

@@ -8,8 +8,9 @@ over segments s … e−1 with labels k that follow one another, k' being the la
     best[e, k] = max_l (last[e−1, k] + Σ_{e−l≤t<e} token[t, k] + into[e−l, k] + length[l, k])
 
 n tokens take O(n·K·(K + L)) operations for K labels and segments of L tokens at most (Sarawagi and Cohen, *Semi-Markov
-conditional random fields*, 2004). Sums over tokens grow with the segment, and are not differences of sums over the sequence:
-rounding is that of the segment alone. Which length and which label before were best is found again on the way back.
+conditional random fields*, 2004). Sums over tokens grow with the segment, and are not differences of sums over the
+sequence: rounding is that of the segment alone. Which length and which label before were best is found again on the way
+back.
 
 A segmentation is kept as two numbers for each token: its label, and the length of the segment that begins there, or 0.
 """
@@ -53,11 +54,12 @@ def best_segments(score, entry, n, lengths, transition, refund, outside, t0, y, 
     for e in range(1, n + 1):
         s = e - 1
         for k in range(n_labels):
-            highest = 0.0 if s == 0 else best[s, 0] + transition[0, k]
-            if s > 0:
-                for j in range(1, n_labels):
-                    highest = max(highest, best[s, j] + transition[j, k])
-            entry[s, k] += highest
+            run[k] = 0.0 if s == 0 else -np.inf
+        for j in range(n_labels if s > 0 else 0):
+            for k in range(n_labels):
+                run[k] = max(run[k], best[s, j] + transition[j, k])
+        for k in range(n_labels):
+            entry[s, k] += run[k]
             if boundaries:
                 entry[s, k] += score[s, n_labels + k]
         for k in range(n_labels):

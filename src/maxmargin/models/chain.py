@@ -247,8 +247,8 @@ class Chain:
 def _check_order(order: object, transitions: bool, rescaling: str) -> None:
     if not isinstance(order, int | np.integer) or isinstance(order, bool) or order not in (1, 2):
         raise ValueError(
-            f"order must be 1 or 2, the number of labels that a label depends on; got {shown(order)}. Features of longer "
-            "stretches are those of models.SemiMarkov."
+            f"order must be 1 or 2, the number of labels that a label depends on; got {shown(order)}. Features of "
+            "longer stretches are those of models.SemiMarkov."
         )
     if order == 2 and not transitions:
         raise ValueError("A chain with order=2 has weights for pairs of labels, too: leave transitions=True.")

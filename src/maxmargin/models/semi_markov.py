@@ -37,9 +37,9 @@ class SemiMarkov:
         w·φ(x, y) = Σ_(s,e,k) ( Σ_{s≤t<e} token[:, k]·x_t + first[:, k]·x_s + last[:, k]·x_{e−1} + length[e−s, k] )
                     + Σ transition[k', k]  over segments of labels k', k that follow one another
 
-    x is a matrix of tokens by features, dense or sparse. y is a list of segments ``(start, end, label)``, or an array of
-    such rows: in order, without gaps, each over the tokens ``start … end − 1``, with labels 0 … n_labels−1. Answers are
-    arrays of such rows.
+    x is a matrix of tokens by features, dense or sparse. y is a list of segments ``(start, end, label)``, or an array
+    of such rows: in order, without gaps, each over the tokens ``start … end − 1``, with labels 0 … n_labels−1. Answers
+    are arrays of such rows.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class SemiMarkov:
     def limits(self) -> np.ndarray:
         """Tokens that a segment may have at most, for each label."""
         _ = self.longest
-        limits = np.broadcast_to(self.max_length, self._sizes()[0]).astype(np.int64)
+        limits = np.broadcast_to(np.asarray(self.max_length), self._sizes()[0]).astype(np.int64)
         if self.outside is not None:
             limits[self.outside] = 1
         return limits
@@ -195,8 +195,8 @@ class SemiMarkov:
         return place if more != d else None
 
     def emissions(self, w: np.ndarray) -> np.ndarray:
-        """The weights of features by label, (n_features, n_blocks, n_labels): of all tokens of a segment, and, where the
-        model has them, of its first and of its last one."""
+        """The weights of features by label, (n_features, n_blocks, n_labels): of all tokens of a segment, and, where
+        the model has them, of its first and of its last one."""
         K, d = self._sizes()
         return w[: d * self.width].reshape(d, -1, K)
 
@@ -315,8 +315,8 @@ class SemiMarkov:
         if long.size:
             row = rows[long[0]]
             raise ValueError(
-                f"Y[{example[long[0]]}] has the segment {tuple(row.tolist())} of {row[1] - row[0]} tokens, max_length is "
-                f"{self.limits[row[2]]} for its label. Raise max_length, or cut the segment."
+                f"Y[{example[long[0]]}] has the segment {tuple(row.tolist())} of {row[1] - row[0]} tokens, max_length "
+                f"is {self.limits[row[2]]} for its label. Raise max_length, or cut the segment."
             )
         labels = np.full(offsets[-1], self.outside or 0, np.int32)
         length = np.full(offsets[-1], int(self.outside is not None), np.int32)
@@ -352,8 +352,8 @@ def _listed(Y: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
         rows = np.asarray(y) if np.size(y) else np.empty((0, 3), np.int64)
         if rows.ndim != 2 or rows.shape[1] != 3 or rows.dtype.kind not in "iu":
             raise ValueError(
-                f"Y[{i}] must be a list of segments (start, end, label) of whole numbers, such as [(0, 2, 1), (2, 3, 0)]; "
-                f"got {shown(y)}."
+                f"Y[{i}] must be a list of segments (start, end, label) of whole numbers, such as "
+                f"[(0, 2, 1), (2, 3, 0)]; got {shown(y)}."
             )
         parts.append(rows)
     first = np.cumsum([0, *map(len, parts)])
@@ -386,8 +386,8 @@ def _check_rows(
     if short.size:
         i = int(short[0])
         raise ValueError(
-            f"The segments of Y[{i}] end at {last[i]}, its sequence has {n_tokens[i]} tokens. Give every token a segment, "
-            "or say outside=label."
+            f"The segments of Y[{i}] end at {last[i]}, its sequence has {n_tokens[i]} tokens. Give every token a "
+            "segment, or say outside=label."
         )
 
 
@@ -413,8 +413,8 @@ class SemiMarkovOracle:
             )
         most = 2 * int(self.length.max(initial=0))
         self._kind = np.empty(0, np.float32 if whole_sums(X.values, most, 2.0**24) else np.float64)
-        # A token has up to three costs (its own, that of a beginning in its place, and what a true segment gets back) and
-        # nine additions: to the sum of its segment, and to enter a new one.
+        # A token has up to three costs (its own, that of a beginning in its place, and what a true segment gets back)
+        # and nine additions: to the sum of its segment, and to enter a new one.
         self.errors = LabellingErrors(
             X,
             model.width,
