@@ -122,7 +122,7 @@ def test_features_add_up_to_the_score_and_losses_are_their_definition(case):
             found = dense(model.features(x, _shown(model, z))) @ w
             assert found == pytest.approx(_score(model, x, z, w), abs=1e-9)
             assert model.loss(y, _shown(model, z)) == pytest.approx(_loss(model, truth, z))
-            assert model.tokens(_shown(model, z), len(x)).tolist() == [k for s, e, k in z for _ in range(s, e)]
+            assert model.tokens(x, _shown(model, z)).tolist() == [k for s, e, k in z for _ in range(s, e)]
 
 
 @EXAMPLES

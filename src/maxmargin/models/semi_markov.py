@@ -216,13 +216,13 @@ class SemiMarkov:
             f"loss={self.cost!r})"
         )
 
-    def tokens(self, y: Any, n_tokens: int) -> np.ndarray:
-        """The label of every token.
+    def tokens(self, x: Any, y: Any) -> np.ndarray:
+        """The label of every token of x, where y are its segments.
 
-        >>> SemiMarkov(3, 1, max_length=2, outside=0).tokens([(1, 3, 2)], 4)
+        >>> SemiMarkov(3, 1, max_length=2, outside=0).tokens(np.ones((4, 1)), [(1, 3, 2)])
         array([0, 2, 2, 0], dtype=int32)
         """
-        return self._segmentation([y], np.array([0, n_tokens])).labels
+        return self._segmentation([y], np.array([0, np.shape(x)[0]])).labels
 
     def features(self, x: Any, y: Any) -> sp.csr_matrix:
         x = Sequences.of([x], self._sizes()[1])
@@ -290,8 +290,10 @@ class SemiMarkov:
     def _arguments(self, X: Sequences, w: np.ndarray) -> tuple[Any, ...]:
         """What every search over these sequences is given first."""
         w = labelling.as_weights(w, self.n_weights)
-        too_long = np.arange(1, self.longest + 1)[:, None] > self.limits
-        lengths = np.where(too_long, -np.inf, self.length_table(w))
+        # No longer than the sequences are: without weights of lengths max_length may be any number.
+        most = min(self.longest, max(1, int(np.diff(X.offsets).max(initial=1))))
+        too_long = np.arange(1, most + 1)[:, None] > self.limits
+        lengths = np.where(too_long, -np.inf, self.length_table(w)[:most] if self.lengths else 0.0)
         forbidden = False if self.forbidden is None else self.forbidden
         transition = np.where(forbidden, -np.inf, self.transition_table(w))
         return (X.indptr, X.indices, X.values), X.offsets, w, self.width, lengths, transition
