@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -351,7 +352,9 @@ def _listed(Y: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
     """The segments of all examples one after another, and where those of each begin."""
     parts = []
     for i, y in enumerate(Y):
-        rows = np.asarray(y) if np.size(y) else np.empty((0, 3), np.int64)
+        rows = np.empty(0)
+        with contextlib.suppress(ValueError, TypeError):  # NumPy's word for rows of different lengths
+            rows = np.asarray(y) if not isinstance(y, Sized) or len(y) else np.empty((0, 3), np.int64)
         if rows.ndim != 2 or rows.shape[1] != 3 or rows.dtype.kind not in "iu":
             raise ValueError(
                 f"Y[{i}] must be a list of segments (start, end, label) of whole numbers, such as "
