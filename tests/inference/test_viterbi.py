@@ -206,6 +206,19 @@ def test_labels_of_second_order_that_only_the_label_before_the_last_tells_apart(
     assert model.predict(x, w).tolist() == [0, 0, 1, 1, 0, 0, 1, 1, 0]
 
 
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_label_that_nothing_may_follow_comes_last(order, rng):
+    forbidden = np.array([[False, False, False], [True, True, True], [False, False, False]])
+    model = Chain(3, 2, forbidden=forbidden, order=order)
+    for n in (1, 2, 3, 4):
+        x, w = rng.normal(size=(n, 2)), 3.0 * rng.normal(size=model.n_weights)
+        everything = sorted((_score(model, x, z, w) for z in labellings(model, x)), reverse=True)
+        assert model.scored([x], w)[1][0] == pytest.approx(everything[0])
+        assert [score for _, score in model.k_best(x, w, 4)] == pytest.approx(everything[:4])
+        best = model.predict(x, w)
+        assert model.margins([x], w, [best])[0].min() == pytest.approx(everything[0] - everything[1])
+
+
 @pytest.mark.parametrize("forbid", [False, True])
 def test_kernels_of_second_order_equal_their_source(forbid, rng):
     forbidden = np.array([[False, False, True], [False] * 3, [True, False, False]]) if forbid else None

@@ -17,9 +17,7 @@ from maxmargin.models import Chain, Graph, Multiclass, Multilabel, SemiMarkov
 
 
 def structured(rng: np.random.Generator) -> Case:
-    kind = str(
-        rng.choice(["multiclass", "chain", "graph", "multilabel", "own", "sequence", "multilabel svm"])
-    )
+    kind = str(rng.choice(["multiclass", "chain", "graph", "multilabel", "own", "sequence", "multilabel svm"]))
     if kind == "chain" and rng.random() < 0.4:
         kind = "segmentation"
     return _STRUCTURED[kind](rng, kind)

@@ -352,7 +352,7 @@ def _listed(Y: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
     """The segments of all examples one after another, and where those of each begin."""
     parts = []
     for i, y in enumerate(Y):
-        rows = np.empty(0)
+        rows: Any = np.empty(0)
         with contextlib.suppress(ValueError, TypeError):  # NumPy's word for rows of different lengths
             rows = np.asarray(y) if not isinstance(y, Sized) or len(y) else np.empty((0, 3), np.int64)
         if rows.ndim != 2 or rows.shape[1] != 3 or rows.dtype.kind not in "iu":
