@@ -23,6 +23,7 @@ from . import inputs, training
 from .fit_callbacks import users_line
 from .holders import InMemory, is_in_memory
 from .inputs import Column, Matrix
+from .sequence_confidence import WithProbabilities
 from .sequence_data import (
     SequenceSurvey,
     as_pairs,
@@ -39,7 +40,7 @@ from .sequence_data import (
     sorted_classes,
 )
 from .settings import with_parameters
-from .structured import Examples, ModelFacts, StructuredEstimator, check_inputs, look_at, paired
+from .structured import Examples, ModelFacts, check_inputs, look_at, paired
 
 if TYPE_CHECKING:
     from ..report.content import Data, ReportContent
@@ -51,7 +52,7 @@ _SHOWN = 3  # names of features in a message
     model_="Chain", coef_="float[w]", classes_="labels[k]", _names="list|none", _alpha="Planes", _fitted_C="float"
 )
 @with_parameters
-class SequenceSVM(StructuredEstimator):
+class SequenceSVM(WithProbabilities):
     """Labels for sequences: tagging, chunking, segmentation, with a certificate of optimality.
 
     A linear-chain model trained with the margin of a structural SVM: weights for (feature, label) and for pairs of
@@ -231,6 +232,7 @@ class SequenceSVM(StructuredEstimator):
         fit = self.classes_.size == self.model_.n_labels and len(set(names)) == len(names) == self.model_.n_features
         if not fit:
             raise ValueError("labels, names of features and model do not fit together")
+        self._check_calibration()
 
     def prepare(self, X: Examples | Sequences) -> Sequences:
         """Sequences in the form the model reads, for those who predict on the same data again and again.
