@@ -93,7 +93,7 @@ class ChainDistribution:
             first,
             np.concatenate([span.allowed for span in chosen]),
         )
-        return self._score.check(out, np.array([span.sequence for span in spans]))
+        return self._score.check(out, spans=True)
 
 
 class ChainScores:
@@ -114,9 +114,9 @@ class ChainScores:
         transition, start, end = (np.where(np.isneginf(part), -np.inf, sharpness * _open(part)) for part in self.pairs)
         return table, (transition, start, end)
 
-    def check(self, logarithms: np.ndarray, sequences: np.ndarray | None = None) -> np.ndarray:
-        """Complain where there is no labelling, or a score is not finite; of probabilities of spans only NaN."""
-        bad = np.isnan(logarithms) if sequences is not None else ~np.isfinite(logarithms)
+    def check(self, logarithms: np.ndarray, *, spans: bool = False) -> np.ndarray:
+        """Complain where there is no labelling, or a score is not finite; ``spans`` may have probability 0."""
+        bad = np.isnan(logarithms) if spans else ~np.isfinite(logarithms)
         if bad.any():
             self._model.predict_all(self._X, self._w)  # says what is wrong
             raise ValueError(f"Scores up to {np.abs(self.table).max():.3g} are too large for probabilities.")
