@@ -165,7 +165,7 @@ def test_calibration_minimises_the_smoothed_likelihood(offsets, rng):
             total += np.log(np.exp(scores).sum()) - (1.0 - odd) * scores[g] - odd * scores.mean()
         return total
 
-    found = calibrated(ChainScores(model, X, w), Y, offsets=offsets)
+    found = calibrated(ChainScores(model, X, w), Y, by="sequence", offsets=offsets)
     best = minimize(loss, [1.0, 0.0, 0.0][: 3 if offsets else 1], options={"gtol": 1e-8})
     assert 1.0 / found.temperature == pytest.approx(best.x[0], rel=1e-3)
     if offsets:
@@ -175,7 +175,8 @@ def test_calibration_minimises_the_smoothed_likelihood(offsets, rng):
         assert found.label_offsets is None
 
 
-def test_calibration_recovers_the_temperature_that_labels_were_drawn_at():
+@pytest.mark.parametrize("by", ["token", "sequence"])
+def test_calibration_recovers_the_temperature_that_labels_were_drawn_at(by):
     rng = np.random.default_rng(3)
     model = Chain(3, 3)
     w = 2.0 * rng.normal(size=model.n_weights)
@@ -184,8 +185,23 @@ def test_calibration_recovers_the_temperature_that_labels_were_drawn_at():
         everything, p, _ = _listed(model, x, w, 2.5, None)
         X += [x] * 200
         Y += [everything[k] for k in rng.choice(len(p), p=p, size=200)]
-    found = calibrated(ChainScores(model, X, w), Y, offsets=False)
+    found = calibrated(ChainScores(model, X, w), Y, by=by)
     assert found.temperature == pytest.approx(2.5, rel=0.1)
+
+
+def test_by_token_the_marginals_are_likeliest(rng):
+    model = Chain(3, 2)
+    X, w = [rng.normal(size=(4, 2)) for _ in range(30)], rng.normal(size=15)
+    Y = [np.where(rng.random(4) < 0.7, model.predict(x, w), rng.integers(3, size=4)) for x in X]
+    scores = ChainScores(model, X, w)
+
+    def loss(temperature):
+        p = ChainDistribution(model, X, w, temperature).marginals()
+        return -sum(np.log(table[np.arange(4), y]).sum() for table, y in zip(p, Y, strict=True))
+
+    by_token, by_sequence = (calibrated(scores, Y, by=by).temperature for by in ("token", "sequence"))
+    tokens = [loss(t) for t in (by_token, by_sequence, 0.7 * by_token, 1.4 * by_token)]
+    assert min(tokens) == tokens[0]
 
 
 @pytest.mark.parametrize("forbid", [False, True])

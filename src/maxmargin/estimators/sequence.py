@@ -39,6 +39,7 @@ from .sequence_data import (
     plain,
     sorted_classes,
 )
+from .sequence_explanation import WithExplanations
 from .settings import with_parameters
 from .structured import Examples, ModelFacts, check_inputs, look_at, paired
 
@@ -52,7 +53,7 @@ _SHOWN = 3  # names of features in a message
     model_="Chain", coef_="float[w]", classes_="labels[k]", _names="list|none", _alpha="Planes", _fitted_C="float"
 )
 @with_parameters
-class SequenceSVM(WithProbabilities):
+class SequenceSVM(WithExplanations, WithProbabilities):
     """Labels for sequences: tagging, chunking, segmentation, with a certificate of optimality.
 
     A linear-chain model trained with the margin of a structural SVM: weights for (feature, label) and for pairs of

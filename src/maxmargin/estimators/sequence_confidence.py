@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..data.sequences import Sequences
 from ..models.chain import Chain
 from ..models.distribution import ChainDistribution, ChainScores, calibrated, check_possible
-from ..validation import switch
+from ..validation import one_of, switch
 from .segment_labels import SegmentLabels
 from .sequence_data import numbered
 from .structured import Examples, ModelFacts, StructuredEstimator, check_inputs
@@ -37,14 +37,14 @@ class WithProbabilities(StructuredEstimator):
 
         def k_best(self, x: object, k: int = 5) -> list[tuple[list[Any], float]]: ...
 
-    def calibrate(self, X: Examples | Sequences, Y: Examples, *, offsets: bool = False) -> Self:
+    def calibrate(self, X: Examples | Sequences, Y: Examples, *, by: str = "token", offsets: bool = False) -> Self:
         """Learn how scores become probabilities, from labelled sequences that were not trained on.
 
         A labelling y of x has the probability exp(w·φ(x, y) / T + Σ_t b[y_t]) / Z(x). The temperature T, and the
-        offsets b of labels if asked for, are those under which Y is likeliest. That likelihood of whole sequences is a
-        proper score of the whole distribution, and its logarithm is concave in 1/T and b, so there is one best answer.
-        As in Platt's method for binary SVMs, one token's worth of Y counts as labelled at random, which matters only
-        where sequences are few or without mistakes.
+        offsets b of labels if asked for, are those under which Y is likeliest: the likelihood is a proper score, so that
+        it is best where probabilities are right, and its logarithm is concave in 1/T and b. As in Platt's method for
+        binary SVMs, one token's worth of Y counts as labelled at random, which matters only where sequences are few or
+        without mistakes.
 
         Predictions stay as they are. ``fit`` and ``partial_fit`` drop the calibration.
 
@@ -52,6 +52,9 @@ class WithProbabilities(StructuredEstimator):
         ----------
         X, Y : as for ``fit``
             Held-out sequences: on its training data a model is surer than it should be.
+        by : {"token", "sequence"}
+            Whose likelihood counts. A margin is no likelihood, so that one temperature may not fit both: "token" is for
+            the marginals of tokens, "sequence" for the probabilities of whole labellings.
         offsets : bool
             Whether each label has an offset of its own, for data where its frequency differs from what scores say.
 
@@ -71,11 +74,12 @@ class WithProbabilities(StructuredEstimator):
         ('DET', 'NOUN')
         """
         check_is_fitted(self)
+        one_of("by", by, ("token", "sequence"))
         switch("offsets", offsets)
         prepared, labels = self._prepared(X, Y)
         scores = ChainScores(self.model_, prepared, self.coef_)
         check_possible(scores.of(labels)[0], Y)
-        found = calibrated(scores, labels, offsets=bool(offsets))
+        found = calibrated(scores, labels, by=by, offsets=bool(offsets))
         self._uncalibrate()
         self.temperature_ = found.temperature
         if found.label_offsets is not None:
@@ -136,8 +140,8 @@ class WithProbabilities(StructuredEstimator):
 
         It counts all labellings in which the segment begins, ends and has the type that is said, whatever the labels of
         other tokens are; so those of segments that overlap add up to 1 at most. Labels such as B-PER and I-PER are
-        read as the CoNLL tasks read them (an I without a segment of its type before it begins one, which covers IOB1
-        and IOB2), those with S- and E- as IOBES; where labels have no such prefixes, a segment is a run of one label.
+        read as the script of CoNLL-2000 does, which covers all usual schemes (IOB1, IOB2, IOBES, BILOU); where labels
+        have no such prefixes, a segment is a run of one label.
 
         Parameters
         ----------
