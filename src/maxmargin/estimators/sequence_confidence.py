@@ -41,10 +41,10 @@ class WithProbabilities(StructuredEstimator):
         """Learn how scores become probabilities, from labelled sequences that were not trained on.
 
         A labelling y of x has the probability exp(w·φ(x, y) / T + Σ_t b[y_t]) / Z(x). The temperature T, and the
-        offsets b of labels if asked for, are those under which Y is likeliest: the likelihood is a proper score, so that
-        it is best where probabilities are right, and its logarithm is concave in 1/T and b. As in Platt's method for
-        binary SVMs, one token's worth of Y counts as labelled at random, which matters only where sequences are few or
-        without mistakes.
+        offsets b of labels if asked for, are those under which Y is likeliest. The likelihood is a proper score, best
+        where probabilities are right, and its logarithm is concave in 1/T and b. As in Platt's method for binary SVMs,
+        one token's worth of Y counts as labelled at random, which matters only where sequences are few or without
+        mistakes.
 
         Predictions stay as they are. ``fit`` and ``partial_fit`` drop the calibration.
 
