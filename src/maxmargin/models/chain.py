@@ -270,11 +270,11 @@ class ChainOracle(labelling.LabellingOracle):
                     f"{i} has the labels {flat[at]}, {flat[at + 1]} at position {at - first[i]} and the next, a pair "
                     "that is forbidden"
                 )
-        ends = ("begins", model.forbidden_start, first[:-1]), ("ends", model.forbidden_end, first[1:] - 1)
-        for does, forbidden, at in ends:
-            if forbidden is not None and forbidden[flat[at]].any():
-                i = int(np.argmax(forbidden[flat[at]]))
-                return f"{i} {does} with the label {flat[at[i]]}, which is forbidden there"
+        ends = ("begins", model.forbidden_start, flat[first[:-1]]), ("ends", model.forbidden_end, flat[first[1:] - 1])
+        for does, forbidden, labels in ends:
+            if forbidden is not None and forbidden[labels].any():
+                i = int(np.argmax(forbidden[labels]))
+                return f"{i} {does} with the label {labels[i]}, which is forbidden there"
         return ""
 
     def check_answers(self, first: np.ndarray, flat: np.ndarray) -> None:
