@@ -40,6 +40,7 @@ def _fitted():
     yield mm.StructuralSVM(models.Multiclass()), X, y
     yield mm.StructuralSVM(models.Graph()), trees, [np.array([0, 1, 0])] * 4
     yield mm.SequenceSVM(allowed_transitions="observed"), words, tags
+    yield mm.SequenceSVM(segments="iob2"), words, [["O", "B-X", "I-X"], ["B-X", "O"]]
     yield mm.MultilabelSVM(edges="full"), X, (X > 0).astype(int)
     yield mm.LatentSVC(), bags, np.arange(9) % 3
     yield mm.LatentStructuralSVM(models.Bags(states="separate"), max_bounds=2), bags, np.arange(9) % 2
