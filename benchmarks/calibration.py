@@ -19,7 +19,7 @@ import results
 from sequence_data import Sentences, sentences
 from tagging import SETTINGS
 
-results.PACKAGES += ["python-crfsuite"]
+results.PACKAGES = ["numpy", "scipy", "scikit-learn", "numba", "python-crfsuite"]
 
 HELD_OUT = 10  # one sentence in so many calibrates, and is not trained on
 BINS = 15

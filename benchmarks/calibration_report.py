@@ -20,9 +20,9 @@ INTRODUCTION = """\
 # Probabilities: calibrated margins beside a CRF
 
 Is a label that a tagger gives 90 % right nine times out of ten? The expected calibration error is the mean difference
-between confidence and the share that is right, over 15 bins of the most probable label of each test token: bins of equal
-width, and with equally many tokens. The log-loss is that of the marginals, −log of the probability of the true label; it
-judges sharpness, too.
+between confidence and the share that is right, over 15 bins of the most probable label of each test token: bins of
+equal width, and with equally many tokens. The log-loss is that of the marginals, −log of the probability of the true
+label; it judges sharpness, too.
 
 - **maxmargin**: `SequenceSVM` with the settings of the [tagging benchmark](structured.md), trained on nine sentences of
   ten; `calibrate` learns the temperature T from the tenth. *offsets* are one more number for each label; *by sequence*
