@@ -1,7 +1,22 @@
 """Wrong calls of what searches for answers: sequences, graphs, models of all kinds, bags; and of regularizers, solvers."""
 
 import numpy as np
-from wrong_call import BAG_LABELS, BAGS, SEQUENCES, TAGS, Y2, Wrong, X, frame, latent, sparse, structural, tagger
+from sklearn.exceptions import NotFittedError
+from wrong_call import (
+    BAG_LABELS,
+    BAGS,
+    SEQUENCES,
+    TAGS,
+    Y2,
+    Wrong,
+    X,
+    calibrated,
+    frame,
+    latent,
+    sparse,
+    structural,
+    tagger,
+)
 
 import maxmargin as mm
 from maxmargin import LatentStructuralSVM, LatentSVC, SequenceSVM, StructuralSVM, models, regularizers, solvers
@@ -139,6 +154,28 @@ CASES = [
     Wrong("predict generator", "X", lambda _: tagger().predict(iter(SEQUENCES)), ValueError, "iterator", "one entry per example"),
     Wrong("unknown label", "label", lambda _: tagger().certify(SEQUENCES, [["A", "Z"], ["B"]]), ValueError, "'Z' at token 1", r"\['A', 'B'\]"),
     Wrong("k_best", "k", lambda _: tagger().k_best(SEQUENCES[0], 0), ValueError, "got 0", "at least 1"),
+    Wrong("calibrate lengths", "labels", lambda _: tagger().calibrate(SEQUENCES, [["A"], ["B"]]), ValueError, "2 tokens, but 1 labels", "one for each"),
+    Wrong("calibrate label", "label", lambda _: tagger().calibrate(SEQUENCES, [["A", "Z"], ["B"]]), ValueError, "'Z' at token 1", r"\['A', 'B'\]"),
+    Wrong("calibrate nothing", "X", lambda _: tagger().calibrate([], []), ValueError, "no examples", "at least one"),
+    Wrong("calibrate without Y", "Y", lambda _: tagger().calibrate(SEQUENCES, None), ValueError, "Y is None", "true answers"),
+    Wrong("calibrate by", "by", lambda _: tagger().calibrate(SEQUENCES, TAGS, by="tokens"), ValueError, "got 'tokens'", "meant 'token'"),
+    Wrong("calibrate offsets", "offsets", lambda _: tagger().calibrate(SEQUENCES, TAGS, offsets="yes"), ValueError, "got 'yes'", "True or False"),
+    Wrong("calibrate others' labels", "Y", lambda _: tagger().calibrate(SEQUENCES, [["B", "A"], ["A"]]), ValueError, "no more than labels at random", "X and Y belong together"),
+    Wrong("not calibrated", "calibrate", lambda _: tagger().predict_marginals(SEQUENCES), NotFittedError, "no probabilities yet", r"call calibrate\(X_val, Y_val\)"),
+    Wrong("probability of fewer", "labels", lambda _: calibrated().sequence_proba(SEQUENCES, [["A"], ["B"]]), ValueError, "2 tokens, but 1 labels", "one for each"),
+    Wrong("probability log", "log", lambda _: calibrated().sequence_proba(SEQUENCES, log="e"), ValueError, "got 'e'", "True or False"),
+    Wrong("segments of fewer", "segments", lambda _: calibrated().segment_proba(SEQUENCES, [[]]), ValueError, "X has 2 sequences, segments has 1", "one for each"),
+    Wrong("segment a pair", "segments", lambda _: calibrated().segment_proba(SEQUENCES, [[(0, 1)], []]), ValueError, r"has \(0, 1\)", "start, end, type"),
+    Wrong("segment a number", "segments", lambda _: calibrated().segment_proba(SEQUENCES, [0, 1]), ValueError, r"segments\[0\] must be a list", "start, end, type"),
+    Wrong("segment outside", "segments", lambda _: calibrated().segment_proba(SEQUENCES, [[], [(0, 2, "B")]]), ValueError, "has 1 tokens", "start < end <= 1"),
+    Wrong("segment type", "segments", lambda _: calibrated().segment_proba(SEQUENCES, [[(0, 1, "X")], []]), ValueError, "type that no label has", r"\['A', 'B'\]"),
+    Wrong("explain two", "X", lambda _: tagger().explain(SEQUENCES[0][0]), ValueError, "got dict", "one alone"),
+    Wrong("error of tables", "classes", lambda _: mm.metrics.calibration_error(TAGS[0], np.full((2, 2), 0.5)), ValueError, "classes is None", "Give classes"),
+    Wrong("error of labels", "y_true", lambda _: mm.metrics.calibration_error(["A", "B"], [0.5, 0.5]), ValueError, "got .'A', 'B'", "True or False"),
+    Wrong("error of margins", "probabilities", lambda _: mm.metrics.calibration_error([True], [1.5]), ValueError, "from 0 to 1", "call calibrate"),
+    Wrong("error of shapes", "probabilities", lambda _: mm.metrics.calibration_error([["A"]], [np.ones((1, 2))], ["A"]), ValueError, r"shape \(1, 2\)", "column for each class"),
+    Wrong("error bins", "n_bins", lambda _: mm.metrics.calibration_error([True], [0.5], n_bins=0), ValueError, "got 0", "at least 1"),
+    Wrong("error strategy", "strategy", lambda _: mm.plots.reliability([True], [0.5], strategy="quantiles"), ValueError, "got 'quantiles'", "meant 'quantile'"),
     # Models.
     Wrong("model class", "model", learn(models.Multiclass, ROWS, LABELS), ValueError, "class Multiclass", r"Multiclass\(…\)"),
     Wrong("model None", "model", learn(None, ROWS, LABELS), ValueError, "None lacks features, loss, predict, most_violated", r"maxmargin\.models"),

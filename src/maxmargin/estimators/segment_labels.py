@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Any
 
@@ -14,6 +14,16 @@ from ..validation import shown
 
 _LABEL = re.compile(r"(?:O|([BIMELSUW])(?:-(.+))?)", re.DOTALL)
 _ROLES = {"B": "B", "I": "I", "M": "I", "E": "E", "L": "E", "S": "S", "U": "S", "W": "S"}
+
+
+def listed(sequence: int, segments: Any) -> list[Any]:
+    """The segments of one sequence."""
+    if not isinstance(segments, Iterable) or isinstance(segments, str):
+        raise ValueError(
+            f"segments[{sequence}] must be a list of (start, end, type), one for each segment of that sequence; got "
+            f"{shown(segments)}."
+        )
+    return list(segments)
 
 
 class SegmentLabels:

@@ -13,8 +13,8 @@ from ..data.sequences import Sequences
 from ..models.chain import Chain
 from ..models.distribution import ChainDistribution, ChainScores, calibrated, check_possible
 from ..validation import one_of, switch
-from .segment_labels import SegmentLabels
-from .sequence_data import numbered
+from .segment_labels import SegmentLabels, listed
+from .sequence_data import as_pairs, check_lengths, numbered
 from .structured import Examples, ModelFacts, StructuredEstimator, check_inputs
 
 Segment = tuple[int, int, Any]
@@ -28,6 +28,7 @@ class WithProbabilities(StructuredEstimator):
     classes_: np.ndarray
     temperature_: float
     label_offsets_: np.ndarray
+    features: Any
 
     if TYPE_CHECKING:
 
@@ -121,7 +122,10 @@ class WithProbabilities(StructuredEstimator):
             prepared = self.prepare(X)
             labels = self.model_.predict_all(prepared, self.coef_)
         else:
-            prepared, labels = self._prepared(X, Y)
+            X, Y = as_pairs(X, Y, self.features)
+            prepared = self.prepare(X)
+            check_lengths(prepared, Y)
+            labels = numbered(Y, self.classes_)
         found = self._distribution(prepared).log_probabilities(labels)
         return found if log else np.exp(found)
 
@@ -163,7 +167,7 @@ class WithProbabilities(StructuredEstimator):
         True
         """
         prepared = self.prepare(X)
-        asked = [list(each) for each in check_inputs(segments, "segments")]
+        asked = [listed(i, each) for i, each in enumerate(check_inputs(segments, "segments"))]
         if len(asked) != len(prepared):
             raise ValueError(f"X has {len(prepared)} sequences, segments has {len(asked)} lists. Give one for each.")
         reader, lengths = SegmentLabels(self._class_list()), np.diff(prepared.offsets).tolist()

@@ -50,12 +50,12 @@ class Contribution:
     value: float
 
     def __str__(self) -> str:
-        what = {
-            "feature": f"{self.name}",
-            "transition": f"{_arrow(self.label)} over {_arrow(self.instead)}",
-            "start": f"starts with {self.label}",
-            "end": f"ends with {self.label}",
-        }.get(self.kind, self.kind)
+        if self.kind == "transition":
+            what = f"{' → '.join(map(str, self.label))} over {' → '.join(map(str, self.instead))}"
+        else:
+            what = {"bias": "bias", "start": f"starts with {self.label}", "end": f"ends with {self.label}"}.get(
+                self.kind, str(self.name)
+            )
         return f"{what} {self.value:+.2f}"
 
 
@@ -135,10 +135,6 @@ def _row(told: TokenExplanation, known: bool) -> list[str]:
     runner_up = "" if told.runner_up_labels is None else str(told.runner_up)
     sure = [f"{told.probability or 0.0:.3f}"] * known + [f"{told.margin:.2f}", runner_up]
     return [str(told.index), _word(told.token), str(told.label), *sure, decided + f", {more} more" * (more > 0)]
-
-
-def _arrow(labels: tuple[Any, Any]) -> str:
-    return f"{labels[0]} → {labels[1]}"
 
 
 def _word(token: Any) -> str:
