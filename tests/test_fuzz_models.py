@@ -164,7 +164,11 @@ def test_files_made_to_deceive_are_refused_or_predict(saved, tmp_path):
                 continue
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                found = repr(loaded.predict(X))
+                try:
+                    found = repr(loaded.predict(X))
+                except ValueError as error:  # a chain may forbid so much that nothing is left
+                    assert turn and "every labelling of that length is forbidden" in str(error)
+                    continue
             same += found == answers
             assert turn or found == answers
     assert refused > 100 and same > 11
