@@ -141,6 +141,15 @@ def test_a_sequence_without_a_labelling_and_weights_that_are_not_finite_are_name
         ChainDistribution(model, X, np.zeros(model.n_weights)).log_spans([Span(1, 0, np.ones((1, 2), bool))])
 
 
+def test_more_than_pairs_of_labels_is_refused():
+    class WithTriples(Chain):
+        def _arguments(self, X, w):
+            return *super()._arguments(X, w), np.zeros((2, 2, 2))
+
+    with pytest.raises(ValueError, match=r"chains of first order.*Fit with order=1"):
+        ChainScores(WithTriples(2, 1), [np.ones((2, 1))], np.zeros(6))
+
+
 @pytest.mark.parametrize("offsets", [False, True])
 def test_calibration_minimises_the_smoothed_likelihood(offsets, rng):
     from scipy.optimize import minimize

@@ -102,7 +102,12 @@ class ChainScores:
     def __init__(self, model: Chain, X: object, w: np.ndarray) -> None:
         self._model, self._w = model, w
         self._X = Sequences.of(X, model.n_features)  # type: ignore[arg-type]
-        tokens, self.offsets, w, bias, self.pairs = model._arguments(self._X, w)
+        tokens, self.offsets, w, bias, self.pairs, *triples = model._arguments(self._X, w)
+        if triples:
+            raise ValueError(
+                "Probabilities and explanations are those of chains of first order, and this one has order=2. Fit with "
+                "order=1 for them."
+            )
         self.table = np.empty((self._X.n_tokens, len(self.pairs[1])))
         chains.label_scores(*tokens, 0, self._X.n_tokens, self.table.shape[1], w, bias, self.table)
 
