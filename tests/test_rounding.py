@@ -171,10 +171,11 @@ def test_a_margin_that_is_nearly_met_is_not_rounded_to_met():
             assert 1 - Fraction(score) <= Fraction(found.total) + Fraction(found.rounding)
 
 
-def test_a_search_that_rounding_misleads_allows_for_it():
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_search_that_rounding_misleads_allows_for_it(order):
     """Label 1 is better than label 2 by a half, but its score is a sum in which the one is lost."""
     x, y = [np.ones((1, 3))], [np.zeros(1, int)]
-    chain = Chain(n_labels=3, n_features=3).sized(x, y)
+    chain = Chain(n_labels=3, n_features=3, order=order).sized(x, y)
     constraints = Searched(chain.oracle(x, y), np.ones(1))
     for order in permutations([1e16, 1.0, -1e16]):
         table = np.zeros((3, 3))

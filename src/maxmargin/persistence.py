@@ -35,7 +35,7 @@ _BLOCK = 1 << 20
 
 # Arguments that are kept as an attribute of another name.
 _KEPT_AS = {("GroupNorm", "weights"): "strength", ("Bags", "states"): "state_kind"}
-_KEPT_AS |= {(model, "loss"): "cost" for model in ("Chain", "Graph", "Multilabel")}
+_KEPT_AS |= {(model, "loss"): "cost" for model in ("Chain", "Graph", "Multilabel", "SemiMarkov")}
 
 
 class ModelFileError(ValueError):
@@ -65,7 +65,10 @@ class _Part(NamedTuple):
 _KNOWN: dict[str, _Kind] = {}
 _PARTS: dict[str, _Part] = {}
 _ALWAYS = {"n_passes_": "int"}
-_IF_PRESENT = {"n_features_in_": "d", "feature_names_in_": "names[d]", "origin_": "dict", "_positive_at": "int<2"}
+_IF_PRESENT = {
+    "n_features_in_": "d", "feature_names_in_": "names[d]", "origin_": "dict", "_positive_at": "int<2",
+    "temperature_": "float", "label_offsets_": "float[k]",
+}  # fmt: skip
 
 _FOR_FITTING = ("solver", "bound", "init")
 _THEIRS = "a model of the user's"
@@ -113,7 +116,8 @@ _CORE: dict[str, tuple[type, ...]] = {
     "regularizer": (regularizers.L2, regularizers.GaussianPrior, regularizers.Bounded, regularizers.GroupNorm),
     "loss": (*losses.MARGIN.values(), *losses.DISTANCE.values()),
     "model": (
-        models.Multiclass, models.Chain, models.Graph, models.Multilabel, models.Bags, models.MaxMin, models.Ramp,
+        models.Multiclass, models.Chain, models.SemiMarkov, models.Graph, models.Multilabel, models.Bags, models.MaxMin,
+        models.Ramp,
     ),
     "chooser": (
         latent.CCCP, latent.RandomWalk, latent.RandomSubset, latent.MaximumEntropy, latent.MultiFold, latent.Biased,

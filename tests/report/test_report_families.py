@@ -14,7 +14,7 @@ from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 from written_pages import check_self_contained, script
 
 import maxmargin as mm
-from maxmargin.models import Bags, Chain, Multiclass
+from maxmargin.models import Bags, Chain, Multiclass, SemiMarkov
 from maxmargin.report.latent import chosen_values
 from maxmargin.report.numbers import duration
 
@@ -108,6 +108,24 @@ def test_sequences_transitions_labels_and_mistakes(tagger, tmp_path):
     assert model.top_features(label, 1)[0][0] in reader.words
 
 
+def test_a_tagger_of_segments_shows_how_many_are_right(tmp_path):
+    rng = np.random.default_rng(0)
+    Y = [["B-X", "I-X", "O", f"B-{rng.choice(['X', HOSTILE])}", "O"][: 2 + i % 4] for i in range(30)]
+    X = [[f"{label[0] if rng.random() < 0.7 else ''}{rng.integers(2)}" for label in y] for y in Y]
+    model = mm.SequenceSVM(segments="iob2", random_state=0).fit(X[:20], Y[:20])
+    whole = page_of(model.report(tmp_path / "a.html", X[20:], Y[20:]))
+    source = mm.data.open(lambda: zip(X[20:], Y[20:], strict=True), chunk_rows=3)
+    for reader in (whole, page_of(model.report(tmp_path / "b.html", source))):
+        rows = reader.table("segment", "true", "precision", "recall", "F1")
+        scores = model.segment_scores(X[20:], Y[20:])
+        assert list(rows) == [*sorted(["X", HOSTILE]), "micro average", "macro average", "weighted average"]
+        for name, score in scores.rows():
+            assert int(rows[name][0]) == score.support
+            assert [number(cell) for cell in rows[name][1:]] == pytest.approx([100 * f for f in score[:3]], abs=0.06)
+        assert f"F1 of segments {100 * scores.micro.f1:.1f} %" in reader.words
+        assert f"labels right {100 * scores.accuracy:.1f} %" in reader.words
+
+
 def test_a_page_without_data_shows_what_was_learned(tagger, tmp_path):
     reader = page_of(tagger[0].report(tmp_path / "a.html"))
     assert "Which label follows which" in reader.words and "Answers on" not in reader.words
@@ -148,6 +166,24 @@ def test_structural_losses_and_worst_answers(rng, tmp_path):
     assert (bars[0], sum(bars)) == ((losses == 0).sum(), 15)
     true, answered = np.concatenate(Y[25:]), np.concatenate(model.predict(X[25:]))
     assert np.array_equal(matrix(reader.table("truth", "0", "1"), 2), confusion_matrix(true, answered))
+
+
+def test_segmentations_are_compared_token_by_token_and_triples_are_listed(rng, tmp_path):
+    X = [rng.normal(size=(6, 2)) for _ in range(20)]
+    Y = [(x[:, 0] + rng.normal(size=6) > 0).astype(int) for x in X]
+    segments = [[(0, 3, int(y[0])), (3, 6, int(y[3]))] for y in Y]
+    model = mm.StructuralSVM(SemiMarkov(), random_state=0).fit(X, segments)
+    reader = page_of(model.report(tmp_path / "a.html", X, segments))
+    true, answered = (
+        np.concatenate([model.model_.tokens(x, y) for x, y in zip(X, side, strict=True)])
+        for side in (segments, model.predict(X))
+    )
+    assert np.array_equal(matrix(reader.table("truth", "0", "1"), 2), confusion_matrix(true, answered))
+    model = mm.StructuralSVM(Chain(order=2), random_state=0).fit(X, Y)
+    reader = page_of(model.report(tmp_path / "b.html", X, Y))
+    shown = reader.table("first", "second", "third", "weight")
+    assert {first for first in shown} == {"0", "1"}
+    assert "Three labels in a row" in reader.words
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,22 @@
 """Wrong calls of what searches for answers: sequences, graphs, models of all kinds, bags; and of regularizers, solvers."""
 
 import numpy as np
-from wrong_call import BAG_LABELS, BAGS, SEQUENCES, TAGS, Y2, Wrong, X, frame, latent, sparse, structural, tagger
+from sklearn.exceptions import NotFittedError
+from wrong_call import (
+    BAG_LABELS,
+    BAGS,
+    SEQUENCES,
+    TAGS,
+    Y2,
+    Wrong,
+    X,
+    calibrated,
+    frame,
+    latent,
+    sparse,
+    structural,
+    tagger,
+)
 
 import maxmargin as mm
 from maxmargin import LatentStructuralSVM, LatentSVC, SequenceSVM, StructuralSVM, models, regularizers, solvers
@@ -17,6 +32,10 @@ def tag(X, Y=TAGS, **settings):
 
 def learn(model, X, Y):
     return lambda _: StructuralSVM(model).fit(X, Y)
+
+
+def cut(y, **settings):
+    return learn(models.SemiMarkov(**settings), [NODES], [y])
 
 
 def graph(edges, Y=(0, 1, 0)):
@@ -112,6 +131,24 @@ CASES = [
     Wrong("transitions word", "allowed_transitions", tag(SEQUENCES, allowed_transitions="all"), ValueError, "got 'all'", "'observed' or pairs"),
     Wrong("transitions label", "allowed_transitions", tag(SEQUENCES, allowed_transitions=[("A", "Z")]), ValueError, "'Z'", r"labels are \['A', 'B'\]"),
     Wrong("truth forbidden", "allowed_transitions", tag(SEQUENCES, allowed_transitions=[("B", "A")]), ValueError, "'A' followed by 'B' at token 0", "Add the pair"),
+    Wrong("truth begins", "allowed_transitions", tag(SEQUENCES, allowed_transitions=[("A", "B"), (None, "A")]), ValueError, "'B' as its first label", r"Add the pair \(None, 'B'\)"),
+    Wrong("truth ends", "allowed_transitions", tag(SEQUENCES, allowed_transitions=[("A", "B"), ("A", None)]), ValueError, "'B' as its last label", r"Add the pair \('B', None\)"),
+    Wrong("start label", "allowed_transitions", tag(SEQUENCES, allowed_transitions=[(None, "Z")]), ValueError, r"names \(None, 'Z'\)", "None stands for the start"),
+    Wrong("no transition", "allowed_transitions", tag(SEQUENCES, allowed_transitions=[(None, None)]), ValueError, r"got \(None, None\)", r"\(None, 'A'\), \('B', None\)"),
+    Wrong("scheme", "segments", tag(SEQUENCES, segments="iob3"), ValueError, "got 'iob3'", "'iob1', 'iob2', 'iobes', 'bilou', 'bmewo'"),
+    Wrong("scheme elsewhere", "segments", tag(SEQUENCES, segments="BIO"), ValueError, "'BIO'", "'iob2' here: give that"),
+    Wrong("labels of no scheme", "segments", tag(SEQUENCES, segments="iob2"), ValueError, r"Y\[0\] has the label 'A' at token 0", "its labels are O, B-type, I-type"),
+    Wrong("labels of numbers", "segments", tag(SEQUENCES, [[0, 1], [1]], segments="iob2"), ValueError, r"Y\[0\] has the label 0 at token 0", "its labels are O, B-type, I-type"),
+    Wrong("labels of another scheme", "segments", tag(SEQUENCES, [["O", "I-X"], ["I-X"]], segments="iob2"), ValueError, r"Y\[0\] has 'I-X' after 'O' at token 1", "labels of 'iob1': give that as segments, or convert them"),
+    Wrong("begins inside", "segments", tag(SEQUENCES, [["I", "B"], ["O"]], segments="iob2"), ValueError, r"Y\[0\] begins with 'I' at token 0", r"convert_segments\(Y, 'iob2'\)"),
+    Wrong("ends inside", "segments", tag(SEQUENCES, [["O", "B-X"], ["O"]], segments="iobes"), ValueError, r"Y\[0\] ends with 'B-X' at token 1", r"convert_segments\(Y, 'iobes'\)"),
+    Wrong("no segments", "Y", lambda _: tagger().predict_segments(SEQUENCES), ValueError, r"Y\[0\] has the label 'A' at token 0", "'B-PER'"),
+    Wrong("labels of one sequence", "Y", lambda _: mm.metrics.segments(["B", "I"]), ValueError, "got 'B'", "into a list"),
+    Wrong("fewer answers", "Y_true", lambda _: mm.metrics.segment_scores([["B"], ["O"]], [["B"]]), ValueError, "2 sequences, Y_pred has 1", "one answer for each"),
+    Wrong("shorter answers", "Y_true", lambda _: mm.metrics.segment_scores([["B", "I"]], [["B"]]), ValueError, r"2 labels, Y_pred\[0\] has 1", "one for each token"),
+    Wrong("weights of segments", "sample_weight", lambda _: mm.metrics.segment_scores([["B"]], [["B"]], sample_weight=[1, 2]), ValueError, r"shape \(2,\)", "1 sequences. Give one for each"),
+    Wrong("scheme of scores", "scheme", lambda _: mm.metrics.segment_scores([["B"]], [["B"]], "iob"), ValueError, "got 'iob'", "or None"),
+    Wrong("converted to", "scheme", lambda _: mm.data.convert_segments([["B"]], "bioes"), ValueError, "'bioes'", "'iobes' here"),
     Wrong("loss name", "loss", tag(SEQUENCES, loss="haming"), ValueError, "got 'haming'", "meant 'hamming'"),
     Wrong("loss table", "loss", tag(SEQUENCES, loss=np.zeros((3, 3))), ValueError, r"shape \(3, 3\)", "2 × 2"),
     Wrong("rescaling", "rescaling", tag(SEQUENCES, rescaling="slak"), ValueError, "got 'slak'", "meant 'slack'"),
@@ -121,6 +158,28 @@ CASES = [
     Wrong("predict generator", "X", lambda _: tagger().predict(iter(SEQUENCES)), ValueError, "iterator", "one entry per example"),
     Wrong("unknown label", "label", lambda _: tagger().certify(SEQUENCES, [["A", "Z"], ["B"]]), ValueError, "'Z' at token 1", r"\['A', 'B'\]"),
     Wrong("k_best", "k", lambda _: tagger().k_best(SEQUENCES[0], 0), ValueError, "got 0", "at least 1"),
+    Wrong("calibrate lengths", "labels", lambda _: tagger().calibrate(SEQUENCES, [["A"], ["B"]]), ValueError, "2 tokens, but 1 labels", "one for each"),
+    Wrong("calibrate label", "label", lambda _: tagger().calibrate(SEQUENCES, [["A", "Z"], ["B"]]), ValueError, "'Z' at token 1", r"\['A', 'B'\]"),
+    Wrong("calibrate nothing", "X", lambda _: tagger().calibrate([], []), ValueError, "no examples", "at least one"),
+    Wrong("calibrate without Y", "Y", lambda _: tagger().calibrate(SEQUENCES, None), ValueError, "Y is None", "true answers"),
+    Wrong("calibrate by", "by", lambda _: tagger().calibrate(SEQUENCES, TAGS, by="tokens"), ValueError, "got 'tokens'", "meant 'token'"),
+    Wrong("calibrate offsets", "offsets", lambda _: tagger().calibrate(SEQUENCES, TAGS, offsets="yes"), ValueError, "got 'yes'", "True or False"),
+    Wrong("calibrate others' labels", "Y", lambda _: tagger().calibrate(SEQUENCES, [["B", "A"], ["A"]]), ValueError, "no more than labels at random", "X and Y belong together"),
+    Wrong("not calibrated", "calibrate", lambda _: tagger().predict_marginals(SEQUENCES), NotFittedError, "no probabilities yet", r"call calibrate\(X_val, Y_val\)"),
+    Wrong("probability of fewer", "labels", lambda _: calibrated().sequence_proba(SEQUENCES, [["A"], ["B"]]), ValueError, "2 tokens, but 1 labels", "one for each"),
+    Wrong("probability log", "log", lambda _: calibrated().sequence_proba(SEQUENCES, log="e"), ValueError, "got 'e'", "True or False"),
+    Wrong("segments of fewer", "segments", lambda _: calibrated().segment_proba(SEQUENCES, [[]]), ValueError, "X has 2 sequences, segments has 1", "one for each"),
+    Wrong("segment a pair", "segments", lambda _: calibrated().segment_proba(SEQUENCES, [[(0, 1)], []]), ValueError, r"has \(0, 1\)", "start, end, type"),
+    Wrong("segment a number", "segments", lambda _: calibrated().segment_proba(SEQUENCES, [0, 1]), ValueError, r"segments\[0\] must be a list", "start, end, type"),
+    Wrong("segment outside", "segments", lambda _: calibrated().segment_proba(SEQUENCES, [[], [(0, 2, "B")]]), ValueError, "has 1 tokens", "start < end <= 1"),
+    Wrong("segment type", "segments", lambda _: calibrated().segment_proba(SEQUENCES, [[(0, 1, "X")], []]), ValueError, "type that no label has", r"\['A', 'B'\]"),
+    Wrong("explain two", "X", lambda _: tagger().explain(SEQUENCES[0][0]), ValueError, "got dict", "one alone"),
+    Wrong("error of tables", "classes", lambda _: mm.metrics.calibration_error(TAGS[0], np.full((2, 2), 0.5)), ValueError, "classes is None", "Give classes"),
+    Wrong("error of labels", "y_true", lambda _: mm.metrics.calibration_error(["A", "B"], [0.5, 0.5]), ValueError, "got .'A', 'B'", "True or False"),
+    Wrong("error of margins", "probabilities", lambda _: mm.metrics.calibration_error([True], [1.5]), ValueError, "from 0 to 1", "call calibrate"),
+    Wrong("error of shapes", "probabilities", lambda _: mm.metrics.calibration_error([["A"]], [np.ones((1, 2))], ["A"]), ValueError, r"shape \(1, 2\)", "column for each class"),
+    Wrong("error bins", "n_bins", lambda _: mm.metrics.calibration_error([True], [0.5], n_bins=0), ValueError, "got 0", "at least 1"),
+    Wrong("error strategy", "strategy", lambda _: mm.plots.reliability([True], [0.5], strategy="quantiles"), ValueError, "got 'quantiles'", "meant 'quantile'"),
     # Models.
     Wrong("model class", "model", learn(models.Multiclass, ROWS, LABELS), ValueError, "class Multiclass", r"Multiclass\(…\)"),
     Wrong("model None", "model", learn(None, ROWS, LABELS), ValueError, "None lacks features, loss, predict, most_violated", r"maxmargin\.models"),
@@ -133,6 +192,34 @@ CASES = [
     Wrong("n_classes", "n_classes", lambda _: models.Multiclass("3"), ValueError, "got '3'", "whole number"),
     Wrong("label out of range", "Y", learn(models.Chain(2, 2), [np.eye(2)], [[0, 5]]), ValueError, "from 0 to 5", "allowed are 0 to 1"),
     Wrong("pair forbidden", "labels", learn(models.Chain(2, 2, forbidden=[[0, 1], [0, 0]]), [np.eye(2)], [[0, 1]]), ValueError, "labels 0, 1 at position 0", "Allow it"),
+    Wrong("order of three", "order", tag(SEQUENCES, order=3), ValueError, "got 3", r"order must be 1 or 2.*models\.SemiMarkov"),
+    Wrong("order text", "order", tag(SEQUENCES, order="2"), ValueError, "got '2'", "1 or 2"),
+    Wrong("order and slack", "rescaling", tag(SEQUENCES, order=2, rescaling="slack"), ValueError, "chains of order 1", "give order=1"),
+    Wrong("order without pairs", "transitions", lambda _: models.Chain(order=2, transitions=False), ValueError, "order=2 has weights for pairs", "leave transitions=True"),
+    Wrong("labels for segments", "Y", cut([0, 0, 1]), ValueError, r"Y\[0\].*got \[0, 0, 1\]", r"segments \(start, end, label\)"),
+    Wrong("ragged segments", "Y", cut([(0, 1, 0), (1, 3)]), ValueError, r"got \[\(0, 1, 0\), \(1, 3\)\]", "of whole numbers"),
+    Wrong("segments None", "Y", cut(None), ValueError, "got None", "list of segments"),
+    Wrong("segments of half tokens", "Y", cut([(0, 1.5, 1)]), ValueError, r"got \[\(0, 1\.5, 1\)\]", "of whole numbers"),
+    Wrong("gap between segments", "Y", cut([(0, 1, 0), (2, 3, 1)]), ValueError, r"\(2, 3, 1\)", "outside=label"),
+    Wrong("segments end early", "Y", cut([(0, 2, 1)]), ValueError, "end at 2, its sequence has 3", "outside=label"),
+    Wrong("segments overlap", "Y", cut([(0, 2, 0), (1, 3, 1)]), ValueError, r"\(1, 3, 1\)", "none may overlap"),
+    Wrong("segment past the end", "Y", cut([(0, 4, 1)]), ValueError, r"\(0, 4, 1\), of a sequence of 3 tokens", "end 3 at most"),
+    Wrong("empty segment", "Y", cut([(0, 0, 1), (0, 3, 0)]), ValueError, r"\(0, 0, 1\)", "start must be below end"),
+    Wrong("label of a segment", "Y", cut([(0, 3, 5)], n_labels=2), ValueError, r"\(0, 3, 5\)", "allowed are labels 0 to 1"),
+    Wrong("long segment", "max_length", cut([(0, 3, 1)], max_length=2), ValueError, r"\(0, 3, 1\) of 3 tokens", "Raise max_length"),
+    Wrong("fewer segmentations", "Y", learn(models.SemiMarkov(2, 3, max_length=3), [NODES, NODES], [[(0, 3, 1)]]), ValueError, "2 examples, Y has 1", "one answer for each"),
+    Wrong("segments forbidden", "Example 0", cut([(0, 1, 0), (1, 3, 1)], forbidden=[[0, 1], [0, 0]]), ValueError, "label 0 followed by one of label 1 at position 1", "Allow it"),
+    Wrong("max_length zero", "max_length", lambda _: models.SemiMarkov(max_length=0), ValueError, "got 0", "at least 1"),
+    Wrong("max_length list", "max_length", lambda _: models.SemiMarkov(max_length=[1, 0]), ValueError, r"got \[1, 0\]", "one for each label"),
+    Wrong("max_length of two", "max_length", lambda _: models.SemiMarkov(3, max_length=[1, 2]), ValueError, "2 entries, there are 3", "one for each"),
+    Wrong("outside of range", "outside", lambda _: models.SemiMarkov(2, outside=2), ValueError, "outside=2", "counted from 0"),
+    Wrong("outside normalized", "loss", lambda _: models.SemiMarkov(outside=0, loss="normalized_hamming"), ValueError, "needs answers that cover", "loss=\"hamming\""),
+    Wrong("loss of segments", "loss", lambda _: models.SemiMarkov(loss="segment"), ValueError, "got 'segment'", "meant 'segments'"),
+    Wrong("lengths differ", "Segments", lambda _: models.SemiMarkov(2, max_length=3).loss([(0, 2, 0)], [(0, 3, 0)]), ValueError, "Segments of 2 tokens", "cannot be compared"),
+    Wrong("start forbidden", "label", learn(models.Chain(2, 2, forbidden_start=[1, 0]), [np.eye(2)], [[0, 1]]), ValueError, "begins with the label 0", "Allow it"),
+    Wrong("end forbidden", "label", learn(models.Chain(2, 2, forbidden_end=[0, 1]), [np.eye(2)], [[0, 1]]), ValueError, "ends with the label 1", "Allow it"),
+    Wrong("ends of pairs", "forbidden_end", lambda _: models.Chain(2, 2, forbidden_end=[[0, 1]]), ValueError, r"array of \(1, 2\)", "for each label whether it is forbidden"),
+    Wrong("no end", "forbidden_end", lambda _: models.Chain(2, 2, forbidden_end=[1, 1]), ValueError, "True for all labels", "for each label whether it is forbidden"),
     Wrong("edge out of range", "edge", graph([[0, 9]]), ValueError, "node 9", "nodes are 0 … 2"),
     Wrong("edge to itself", "edge", graph([[1, 1]]), ValueError, "node 1 to itself", "has an edge"),
     Wrong("edges flat", "edges", graph([0, 1]), ValueError, r"got \(2,\)", "pairs of whole numbers"),

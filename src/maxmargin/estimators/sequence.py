@@ -20,9 +20,12 @@ from ..persistence import storable
 from ..protocols import Source
 from ..validation import shown, whole
 from . import inputs, training
+from .allowed import Allowed, Tables
 from .fit_callbacks import users_line
 from .holders import InMemory, is_in_memory
 from .inputs import Column, Matrix
+from .segmenting import Segmenting
+from .sequence_confidence import WithProbabilities
 from .sequence_data import (
     SequenceSurvey,
     as_pairs,
@@ -38,8 +41,9 @@ from .sequence_data import (
     plain,
     sorted_classes,
 )
+from .sequence_explanation import WithExplanations
 from .settings import with_parameters
-from .structured import Examples, ModelFacts, StructuredEstimator, check_inputs, paired, read_once
+from .structured import Examples, ModelFacts, check_inputs, paired, read_once
 
 if TYPE_CHECKING:
     from ..report.content import Data, ReportContent
@@ -51,7 +55,7 @@ _SHOWN = 3  # names of features in a message
     model_="Chain", coef_="float[w]", classes_="labels[k]", _names="list|none", _alpha="Planes", _fitted_C="float"
 )
 @with_parameters
-class SequenceSVM(StructuredEstimator):
+class SequenceSVM(Segmenting, WithExplanations, WithProbabilities):
     """Labels for sequences: tagging, chunking, segmentation, with a certificate of optimality.
 
     A linear-chain model trained with the margin of a structural SVM: weights for (feature, label) and for pairs of
@@ -68,11 +72,20 @@ class SequenceSVM(StructuredEstimator):
         How the loss enters: as the margin asked for, or as the price of a missing margin of one.
     bias, start, end : bool
         Whether each label has a weight of its own at every, the first, the last position.
+    order : {1, 2}
+        How many labels before it a label depends on: with 2 there are weights for three labels in a row besides those
+        of pairs. Margin rescaling only.
     features : transformer, optional
         What makes features of tokens, such as :class:`maxmargin.features.TokenFeatures`; it is given the sequences of
         ``fit`` and ``predict``, and saved with the model. By default tokens are taken as they are.
+    segments : {"iob1", "iob2", "iobes", "bilou", "bmewo"} or None
+        How labels spell segments, such as the names in a text: predicted labels then always follow the scheme, from the
+        first token of a sequence to the last, and ``score`` is the F1 of segments. Labels are "O", or a prefix and a
+        type ("B-PER", "I-PER"); ``"iob2"`` is what is mostly called BIO.
     allowed_transitions : None, "observed" or iterable of (label, label)
         Pairs of neighbouring labels that an answer may contain: all, those of the training data, or those listed.
+        Listed pairs ``(None, label)`` and ``(label, None)`` say which labels may begin and end a sequence; all may if
+        there is no such pair. With ``segments``, both must allow a pair.
     tol : float
         Relative duality gap (upper − lower)/upper at which to stop.
     regularizer, solver, max_passes, memory, n_jobs, random_state, warm_start, verbose
@@ -84,8 +97,10 @@ class SequenceSVM(StructuredEstimator):
         The labels, sorted.
     transitions_ : array (n_classes, n_classes)
         Weights of neighbouring labels, from × to.
+    transitions2_ : array (n_classes, n_classes, n_classes)
+        With ``order=2``, weights of three labels in a row, in their order.
     coef_ : array (n_weights,)
-        All weights: emissions by feature and label, then bias, transitions, start and end where present.
+        All weights: emissions by feature and label, then bias, transitions, start, end and triples where present.
     certificate_, history_, n_passes_ : as for StructuralSVM
 
     Notes
@@ -118,7 +133,9 @@ class SequenceSVM(StructuredEstimator):
     bias: bool = False
     start: bool = False
     end: bool = False
+    segments: str | None = None
     allowed_transitions: str | Iterable[tuple[Any, Any]] | None = None
+    order: int = 1
     max_passes: int = 1000
     features: Any = None
 
@@ -145,15 +162,15 @@ class SequenceSVM(StructuredEstimator):
         return self._in_memory(*as_pairs(X, Y, self.features), sample_weight)
 
     def _survey(self, source: Source) -> tuple[Source, ModelFacts]:
-        seen = SequenceSurvey(pairs=self.allowed_transitions is not None and not is_in_memory(source))
-        layout = read_once(source, seen.add, partial(as_pairs, features=self.features))
+        seen = SequenceSurvey(pairs=self._allowed.observed and not is_in_memory(source))
+        layout = read_once(source, partial(self._add, seen), partial(as_pairs, features=self.features))
         classes = sorted_classes(seen.labels)
         # Pairs that are not allowed are found when the model is bound to their chunk, which knows where they are.
-        labels = numbered(list(seen.pairs), classes) if isinstance(self.allowed_transitions, str) else []
+        labels = numbered(list(seen.pairs), classes)
         if is_in_memory(source):
             labels = numbered(source.chunk().y, classes)
             source = source.replaced(seen.encoded, labels)
-        model = self._model(seen.n_features or 0, self._forbidden(labels, classes), classes)
+        model = self._model(seen.n_features or 0, self._allowed.tables(labels, classes), classes)
         prepare = partial(encoded_pairs, seen.attributes, seen.n_features, classes, self.features)
         return source, ModelFacts(model, layout, prepare, {"classes_": classes, **learned_names(seen.attributes)})
 
@@ -161,12 +178,12 @@ class SequenceSVM(StructuredEstimator):
         begun = "model_" in vars(self)
         # Names are learned anew: a chunk that is refused must not leave its own behind.
         seen = SequenceSurvey(self._names, self.model_.n_features) if begun else SequenceSurvey()
-        seen.add(source.chunk().x, source.chunk().y)
+        self._add(seen, source.chunk().x, source.chunk().y)
         named = set() if classes is None else label_set([list(classes)])
         known = self.classes_ if begun else sorted_classes(seen.labels | named)
         labels = numbered(source.chunk().y, known)
-        model = self._model(seen.n_features or 0, self._forbidden(labels, known), known)
-        if begun and self.allowed_transitions == "observed" and model.forbidden is not None:
+        model = self._model(seen.n_features or 0, self._allowed.tables(labels, known), known)
+        if begun and self._allowed.observed and model.forbidden is not None:
             model.forbidden = model.forbidden & self.model_.forbidden  # what was observed once stays allowed
         places = self.model_.places_in(model) if begun else None
         learned = {"classes_": known, **learned_names(seen.attributes)}
@@ -174,7 +191,11 @@ class SequenceSVM(StructuredEstimator):
             model, SourceLayout(source.offsets), None, learned, places
         )
 
-    def _model(self, n_features: int, forbidden: np.ndarray | None, classes: np.ndarray) -> Chain:
+    def _add(self, seen: SequenceSurvey, X: Examples, Y: Examples) -> None:
+        seen.add(X, Y)
+        self._allowed.check_labels(Y)
+
+    def _model(self, n_features: int, forbidden: Tables, classes: np.ndarray) -> Chain:
         return Chain(
             len(classes),
             n_features,
@@ -182,57 +203,25 @@ class SequenceSVM(StructuredEstimator):
             bias=self.bias,
             start=self.start,
             end=self.end,
-            forbidden=forbidden,
             rescaling=self.rescaling,
+            order=self.order,
+            **forbidden,
         )
 
-    def _forbidden(self, labels: list[np.ndarray], classes: np.ndarray) -> np.ndarray | None:
-        """The pairs of labels that ``allowed_transitions`` rules out."""
-        if self.allowed_transitions is None:
-            return None
-        forbidden = np.ones((len(classes), len(classes)), bool)
-        if isinstance(self.allowed_transitions, str):
-            for y in labels:
-                forbidden[y[:-1], y[1:]] = False
-            return forbidden
-        number = label_numbers(classes)
-        for pair in self._listed_transitions():
-            if not is_known(pair[0], number) or not is_known(pair[1], number):
-                raise ValueError(f"allowed_transitions names {pair!r}; the labels are {shown(classes.tolist())}.")
-            forbidden[number[pair[0]], number[pair[1]]] = False
-        for i, y in enumerate(labels):
-            bad = np.flatnonzero(forbidden[y[:-1], y[1:]])
-            if bad.size:
-                t = int(bad[0])
-                raise ValueError(
-                    f"Sequence {i} has {classes.tolist()[y[t]]!r} followed by {classes.tolist()[y[t + 1]]!r} at token "
-                    f"{t}, which allowed_transitions does not allow. Add the pair, or mend the labels."
-                )
-        return forbidden
-
-    def _listed_transitions(self) -> list[Any]:
-        """The pairs of ``allowed_transitions``, where they are listed."""
-        allowed = self.allowed_transitions
-        if allowed is None or (isinstance(allowed, str) and allowed == "observed"):
-            return []
-        pairs = list(allowed) if isinstance(allowed, Iterable) and not isinstance(allowed, str) else [allowed]
-        wrong = next((pair for pair in pairs if not isinstance(pair, list | tuple) or len(pair) != 2), None)
-        if wrong is not None:
-            raise ValueError(
-                "allowed_transitions must be None, 'observed' or pairs of labels such as [('A', 'B')], got "
-                f"{shown(wrong)}."
-            )
-        return pairs
+    @property
+    def _allowed(self) -> Allowed:
+        return Allowed(self.allowed_transitions, self.segments)
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        self._listed_transitions()
+        self._allowed.check()
 
     def _check_fitted_sizes(self) -> None:
         names = range(self._n_features()) if self._names is None else self._names
         fit = self.classes_.size == self.model_.n_labels and len(set(names)) == len(names) == self.model_.n_features
         if not fit:
             raise ValueError("labels, names of features and model do not fit together")
+        self._check_calibration()
 
     def prepare(self, X: Examples | Sequences) -> Sequences:
         """Sequences in the form the model reads, for those who predict on the same data again and again.
@@ -297,7 +286,12 @@ class SequenceSVM(StructuredEstimator):
         return self.model_.margins(prepared, self.coef_, self.model_.predict_all(prepared, self.coef_))
 
     def score(self, X: Examples, Y: Examples, sample_weight: Column = None) -> float:
-        """Share of the tokens that get the right label; ``sample_weight`` has one weight per sequence."""
+        """Share of the tokens that get the right label, or with ``segments=`` the F1 of all segments (``micro``).
+
+        ``segment_scores`` has both. ``sample_weight`` has one weight per sequence.
+        """
+        if self.segments is not None:
+            return self.segment_scores(X, Y, sample_weight).micro.f1
         X, Y = as_pairs(X, Y, self.features)
         prepared = self.prepare(X)
         check_lengths(prepared, Y)
@@ -310,12 +304,21 @@ class SequenceSVM(StructuredEstimator):
         X, Y = as_pairs(X, Y, self.features)
         prepared = self.prepare(X)
         check_lengths(prepared, Y)
-        return prepared, numbered(Y, self.classes_)
+        labels = numbered(Y, self.classes_)
+        self._allowed.check_labels(Y)
+        return prepared, labels
 
     @property
     def transitions_(self) -> np.ndarray:
         check_is_fitted(self)
         return self.model_.transition_table(self.coef_)
+
+    @property
+    def transitions2_(self) -> np.ndarray:
+        check_is_fitted(self)
+        if self.model_.order != 2:
+            raise AttributeError("This SequenceSVM has no weights for three labels in a row: fit it with order=2.")
+        return self.model_.triple_table(self.coef_)
 
     @property
     def emissions_(self) -> np.ndarray:
