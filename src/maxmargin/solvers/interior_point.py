@@ -39,8 +39,6 @@ from .solve import SolverState
 MOST_WEIGHTS = 5000  # several matrices of this size squared are kept
 _STEP = 0.995  # of the way to the nearest bound
 _CENTRING = 6  # power of the share of the gap that the affine step leaves: how much to aim for the centre
-_BLOCKED = 0.1  # a step as short as this got nowhere: after two of them the next one aims for the centre
-_CAREFUL = 0.5  # by so much at least
 _LONG_ENOUGH = 0.95  # a step for which a third direction is not worth another look at the rows
 _OFF_CENTRE = 3.0  # how long Newton's step may be at the start, squared, in units of the number of products times μ
 _STARTS = 12  # at most
@@ -133,8 +131,7 @@ class InteriorPoint:
         length = min(1.0, 1.0 / max(rate, 1e-300))
         left = 1.0 + length * (slope + length * curvature) / products
         enough = 0.1 * state.goal * abs(state.upper) / max(n_products, 1.0)
-        share = max(min(max(left, 0.0), 1.0) ** _CENTRING, _CAREFUL if state.blocked > 1 else 0.0)
-        mu = min(max(share * here, enough), here)
+        mu = min(max(min(max(left, 0.0), 1.0) ** _CENTRING * here, enough), here)
         directions[1] = directions[0] + solve(loss + mu * k1, own + mu * barrier.unit())
         loss, own, (rate, _, _) = look(2, mu)
         length, depth = min(1.0, _STEP / max(rate, 1e-300)), 2
@@ -151,7 +148,6 @@ class InteriorPoint:
             # Under a small C the start, zero, may be within the goal already; weights that say something are wanted.
             state.moved, state.upper = True, np.inf
         self._advance(problem, state, directions[:depth], mu, length)
-        state.blocked = state.blocked + 1 if length < _BLOCKED else 0
         if state.idle >= (_PATIENCE if state.estimate <= _NEAR else _PATIENCE_FAR):
             # Products of rows in float32 may be to blame: then the next steps are better, with products in float64.
             state.stuck, state.precise, state.idle = state.precise, True, 0
@@ -177,7 +173,7 @@ class InteriorPoint:
         barrier, start = state.barrier, state.w
         slots = description_of(problem.constraints).slots_per_example * problem.constraints.n_examples
         n_products = slots + barrier.n_products
-        mu = 2.0 * max(state.upper - max(state.lower, 0.0), 1e-3 * state.upper) / n_products
+        mu = 4.0 * max(state.upper - max(state.lower, 0.0), 1e-3 * state.upper) / n_products
         for _ in range(_STARTS):
             state.w = start
             if barrier.at.size:
@@ -204,7 +200,7 @@ class InteriorPoint:
             return {"alpha": state.alpha}
         kept = {} if state.at_best else {"kept": state.alpha}
         point = {"point": list(state.rows.saved()), "w": state.w, "barrier": list(state.barrier.point)}
-        return {"alpha": state.rows.alpha, "blocked": state.blocked} | point | kept
+        return {"alpha": state.rows.alpha} | point | kept
 
     def restore(self, problem: Problem, saved: dict[str, Any]) -> InteriorState:
         """The same point; what the next step needs of the rows is gathered anew."""
@@ -212,7 +208,7 @@ class InteriorPoint:
             return self.start(problem, saved["alpha"])
         state = self._begin(problem)
         state.w = state.best = np.array(saved["w"])
-        state.blocked, state.moved = int(saved["blocked"]), True
+        state.moved = True
         state.barrier.point = BarrierPoint(*(np.array(values) for values in saved["barrier"]))
         state.rows.load(saved["point"], saved.get("kept"))
         with threads.one_blas_thread(), np.errstate(all="ignore"):
@@ -293,8 +289,6 @@ class InteriorState(SolverState):
     """The least sum of products so far, the smallest gap, and the steps that brought little of either."""
     gap: float = np.inf
     idle: int = 0
-    blocked: int = 0
-    """How many of the last steps in a row were short."""
     active: int = 0
     precise: bool = False
     moved: bool = False
