@@ -19,7 +19,7 @@ from ..validation import check_unmasked
 from .errors import DataError
 
 _EMPTY = np.empty(0, np.int32)
-_SOME = 1 << 20  # values looked at together
+_SOME = 1 << 17  # values looked at together
 _UNSIGNED = {4: np.uint32, 8: np.uint64}  # by the bytes of an index
 _MEND = (
     "Build the matrix again from rows, columns and values: scipy.sparse.coo_matrix((values, (rows, columns)), shape)."
@@ -336,7 +336,7 @@ def without_zeros(rows: Rows, most: float) -> Rows:
         return rows
     indices, data = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], rows.data.dtype)
     for n, block in enumerate(blocks):
-        where = np.flatnonzero(block)
+        where = np.flatnonzero(block != 0.0).astype(np.int32)  # of floats themselves it takes three times as long
         part = slice(indptr[n * size], indptr[n * size] + where.size)
         indices[part], data[part] = where % rows.width, block.reshape(-1)[where]
     if indptr[-1] <= np.iinfo(np.int32).max:

@@ -19,7 +19,7 @@ from numpy import uint32, uint64
 
 from ..rounding import UNIT
 from . import compiled, inlined, order as _order
-from .rows import at, remembered
+from .rows import at, bounds, column, remembered
 from .simplex import to_simplex
 from .vectors import two_sum
 
@@ -94,12 +94,23 @@ def _score(base, value, n, w, out):
 
 
 @compiled
-def _size(base, value, n, w, out):
-    """out_k = Σ |w_kj x_j|: what rounding in the score of class k is measured by."""
-    out[:] = 0.0
-    for p in range(uint64(n)):
-        for k in range(uint64(out.size)):
-            out[k] += abs(value[p] * w[base[p] + k])
+def _largest(w, n_classes):
+    """The largest weight of each feature, without its sign."""
+    out = np.zeros(w.size // n_classes)
+    for j in range(out.size):
+        for k in range(j * n_classes, (j + 1) * n_classes):
+            out[j] = max(out[j], abs(w[k]))
+    return out
+
+
+@inlined
+def _size(indptr, indices, data, width, bias, r, largest):
+    """Σ_j |x_j|·max_k |w_kj|: no score has larger terms, whatever the class."""
+    start, stop = bounds(indptr, indices, width, r)
+    size = abs(bias) * largest[width] if bias != 0.0 else 0.0
+    for k in range(start, stop):
+        size += abs(data[k]) * largest[column(indices, k, start)]
+    return size
 
 
 @compiled
@@ -292,7 +303,7 @@ def total_loss(rows, label, cost, budget, w):
     n_classes = cost.shape[0]
     base, value = _room(indptr, indices, width)
     score = np.empty(n_classes)
-    size = np.empty(n_classes)
+    largest = _largest(w, n_classes)
     total = 0.0
     low = 0.0
     rounding = 0.0
@@ -300,15 +311,15 @@ def total_loss(rows, label, cost, budget, w):
         n = _gather(indptr, indices, data, width, bias, i, n_classes, base, value)
         y = label[i]
         _score(base, value, n, w, score)
-        _size(base, value, n, w, size)
+        # Scores are sums of n products; nothing is lost in those that are empty.
+        size = _size(indptr, indices, data, width, bias, i, largest)
+        lost = 2.02 * UNIT * (n + 6) * size
         worst = 0.0
         most = 0.0
         for k in range(n_classes):
             if k != y:
                 missing = cost[y, k] + score[k] - score[y]
-                # Scores are sums of n products; nothing is lost in those that are empty.
-                sizes = size[k] + size[y]
-                error = 1.01 * UNIT * ((n + 6) * sizes + 4.0 * abs(cost[y, k])) if sizes > 0.0 else 0.0
+                error = lost + 4.04 * UNIT * abs(cost[y, k]) if lost > 0.0 else 0.0
                 worst = max(worst, missing)
                 most = max(most, missing + error)
         c = at(budget, i)
