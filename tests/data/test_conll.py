@@ -110,6 +110,6 @@ def test_a_file_is_a_source_of_sentences(tmp_path):
     from_file = tagger.fit(mm.data.open(path, chunk_rows=2)).certificate_
     assert from_file.lower <= whole.upper
     assert whole.lower <= from_file.upper
-    assert tagger.predict(X) == Y
+    assert tagger.predict(X).tolist() == Y
     with pytest.raises(DataError, match="columns= means nothing for svmlight"):
         mm.data.open(written(tmp_path, "1 1:2\n", "a.svm"), columns=[0, 1])

@@ -14,6 +14,7 @@ Estimators of rows have these methods in ``linear.py``, those of searched answer
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -159,7 +160,8 @@ def fit(task: T, X: object, run: Run, **others: Any) -> T:
             kind = Holder if run.cluster is None else OnWorkers
             with closing(kind(task, source, facts, run)) as holder:
                 try:
-                    solutions = _solutions(task, holder, run, lambda: fingerprint_of(given))
+                    judged = replace(run, callbacks=_judges(task, facts, holder, callbacks))
+                    solutions = _solutions(task, holder, judged, lambda: fingerprint_of(given))
                 except (OracleError, MemoryError) as error:
                     so_far = getattr(error, "solution", None)
                     if so_far is not None and so_far.history and not holder.local[0].constraints.closed:
@@ -172,6 +174,28 @@ def fit(task: T, X: object, run: Run, **others: Any) -> T:
             task._keep(solutions, alpha[0] if len(alpha) == 1 else stacked(alpha))
             task._remember(source, facts)
     return task
+
+
+class _Judge:
+    """A callback that is given the estimator with the weights of each pass."""
+
+    def __init__(self, judge: Callable[[Record, Callable[[], Any]], object], task: Task, facts: Any) -> None:
+        self.judge, self.task, self.facts = judge, task, facts
+
+    def weighed(self, record: Record, weights: Callable[[], np.ndarray]) -> object:
+        return self.judge(record, lambda: self._fitted(weights().copy()))
+
+    def _fitted(self, weights: np.ndarray) -> Task:
+        found = copy.copy(self.task)
+        found._learned(self.facts, [weights])
+        return found
+
+
+def _judges(task: Task, facts: Any, holder: Holder, callbacks: Iterable[Any]) -> tuple[Any, ...]:
+    """The callbacks; those that judge are given the estimator, if there is one problem whose weights are its own."""
+    if len(holder.problems) > 1:
+        return tuple(callbacks)
+    return tuple(_Judge(c.judge, task, facts) if hasattr(c, "judge") else c for c in callbacks)
 
 
 def _solutions(task: Task, holder: Holder, run: Run, fingerprint: Callable[[], str]) -> list[Solution]:
