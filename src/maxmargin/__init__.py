@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         features as features,
         latent as latent,
         losses as losses,
+        metrics as metrics,
         models as models,
         plots as plots,
         regularizers as regularizers,
@@ -45,8 +46,8 @@ if TYPE_CHECKING:
     from .solvers import certify as certify, solve as solve
 
 _MODULES = (
-    "callbacks", "checks", "constraints", "data", "features", "latent", "losses", "models", "plots", "regularizers",
-    "report", "solvers", "vision",
+    "callbacks", "checks", "constraints", "data", "features", "latent", "losses", "metrics", "models", "plots",
+    "regularizers", "report", "solvers", "vision",
 )  # fmt: skip
 _NAMES = {
     "LinearSVC": "estimators",

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from compiled import equals_its_source
 from hypothesis import given, settings, strategies as st
-from user_models import dense, labellings
+from user_models import dense, is_allowed, labellings
 
 from maxmargin.data.sequences import Sequences
 from maxmargin.inference import viterbi
@@ -51,7 +51,10 @@ def cases(draw, loss=("hamming", "normalized_hamming", "table"), rescaling="marg
     forbidden = rng.random((K, K)) < 0.4 if draw(st.booleans()) else None
     if forbidden is not None:
         np.fill_diagonal(forbidden, False)  # staying is allowed, so there is always an answer
-    model = Chain(K, d, loss=cost, forbidden=forbidden, rescaling=rescaling, **parts)
+    ends = {f"forbidden_{end}": rng.permutation(K) > 0 for end in ("start", "end") if draw(st.booleans())}
+    if len(ends) == 2:
+        ends["forbidden_end"] = ends["forbidden_start"]  # for the same reason
+    model = Chain(K, d, loss=cost, forbidden=forbidden, rescaling=rescaling, **ends, **parts)
     lengths = [draw(st.integers(1, 4)), draw(st.integers(1, 4))]
     whole = draw(st.booleans())  # small whole numbers: many labellings have equal scores
     X = [_numbers(rng, (n, d), whole) * (rng.random((n, d)) < 0.7) for n in lengths]
@@ -69,10 +72,6 @@ def _numbers(rng, size, whole):
 
 def _given(model, X, sparse):
     return [sp.csr_matrix(x) for x in X] if sparse else X
-
-
-def _allowed(model, y):
-    return model.forbidden is None or not any(model.forbidden[a, b] for a, b in pairwise(y))
 
 
 @EXAMPLES
@@ -95,7 +94,7 @@ def test_prediction_is_the_best_of_all_labellings(case, sparse):
         best = max(_score(model, x, z, w) for z in labellings(model, x))
         assert score == pytest.approx(best, abs=1e-9)
         assert _score(model, x, path, w) == pytest.approx(best, abs=1e-9)
-        assert _allowed(model, path)
+        assert is_allowed(model, path)
         assert np.array_equal(model.predict(x, w), path)
 
 
@@ -108,7 +107,7 @@ def test_most_violated_is_the_worst_of_all_labellings(case, sparse):
         truth = _score(model, x, y, w)
         worst = max(_loss(model, y, z) + _score(model, x, z, w) - truth for z in labellings(model, x))
         answer = rivals.labels[i]
-        assert _allowed(model, answer)
+        assert is_allowed(model, answer)
         assert rivals.losses[i] == pytest.approx(_loss(model, y, answer))
         assert _loss(model, y, answer) + _score(model, x, answer, w) - truth == pytest.approx(worst, abs=1e-9)
 
@@ -122,7 +121,7 @@ def test_most_violated_with_slack_rescaling_is_the_worst_of_all_labellings(case,
         truth = _score(model, x, y, w)
         worst = max(_loss(model, y, z) * (1 + _score(model, x, z, w) - truth) for z in labellings(model, x))
         answer = rivals.labels[i]
-        assert _allowed(model, answer)
+        assert is_allowed(model, answer)
         loss = _loss(model, y, answer)
         assert loss * (1 + _score(model, x, answer, w) - truth) == pytest.approx(max(worst, 0.0), abs=1e-9)
 
@@ -157,7 +156,7 @@ def test_k_best_are_the_first_of_all_labellings_in_order(case, k, sparse):
         assert [score for _, score in found] == pytest.approx(everything[:k], abs=1e-9)
         assert len({tuple(path) for path, _ in found}) == len(found)
         for path, score in found:
-            assert _allowed(model, path)
+            assert is_allowed(model, path)
             assert _score(model, x, path, w) == pytest.approx(score, abs=1e-9)
 
 
@@ -230,6 +229,9 @@ def test_kernels_equal_their_source(forbid, rng):
         ({"rescaling": "both"}, "'margin', 'slack'"),
         ({"rescaling": "slack", "loss": 1.0 - np.eye(2)}, "Hamming"),
         ({"forbidden": [True, False]}, "square"),
+        ({"forbidden_start": [[True, False]]}, r"forbidden_start must .* got shape \(1, 2\)"),
+        ({"forbidden_end": True}, "forbidden_end must say yes or no for each label"),
+        ({"forbidden_end": [True], "n_labels": 2}, r"forbidden_end has shape \(1,\), there are 2 labels"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings, message):
@@ -256,3 +258,12 @@ def test_data_that_does_not_fit_is_refused_by_name():
         forbids.oracle(X, Y)
     # From the last label of one sequence to the first of the next there is no step.
     forbids.oracle([X[0], X[0]], [[0, 1], [0, 1]])
+    with pytest.raises(ValueError, match="Example 1 begins with the label 1"):
+        Chain(2, 2, forbidden_start=[False, True]).oracle(X, Y)
+    ends = Chain(2, 2, forbidden_end=[True, False])
+    with pytest.raises(ValueError, match="Example 1 ends with the label 0"):
+        ends.oracle(X, Y)
+    with pytest.raises(ValueError, match="number 1 ends with the label 0, which is forbidden there"):
+        ends.oracle([X[0], X[0]], [[0, 1], [0, 1]]).planes(np.array([1, 0]), [[1, 1], [1, 0]])
+    with pytest.raises(ValueError, match="1 tokens, and every labelling of that length is forbidden"):
+        Chain(2, 2, forbidden_start=[True, False], forbidden_end=[False, True]).predict(X[0][:1], np.zeros(8))

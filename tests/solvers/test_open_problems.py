@@ -47,7 +47,9 @@ CASES = {
     "chain-normalized": (small_chain, {"loss": "normalized_hamming", "bias": True}),
     "chain-table": (small_chain, {"loss": COST, "start": True, "end": True}),
     "chain-forbidden": (small_chain, {"forbidden": True}),
+    "chain-forbidden-ends": (small_chain, {"ends": True, "start": True}),
     "chain-slack": (small_chain, {"rescaling": "slack"}),
+    "chain-slack-forbidden-ends": (small_chain, {"rescaling": "slack", "forbidden": True, "ends": True}),
     "chain-slack-normalized-forbidden": (
         small_chain,
         {"rescaling": "slack", "loss": "normalized_hamming", "forbidden": True, "end": True},

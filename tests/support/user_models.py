@@ -164,8 +164,15 @@ def tagged(rng, n=8, n_tags=3, n_features=2, noise=0.8):
 def labellings(model, x):
     """Every labelling of a chain that is allowed."""
     for z in product(range(model.n_labels), repeat=len(x)):
-        if model.forbidden is None or not any(model.forbidden[a, b] for a, b in pairwise(z)):
+        if is_allowed(model, z):
             yield np.array(z)
+
+
+def is_allowed(model, z):
+    if model.forbidden is not None and any(model.forbidden[a, b] for a, b in pairwise(z)):
+        return False
+    ends = (model.forbidden_start, z[0]), (model.forbidden_end, z[-1])
+    return not any(forbidden is not None and forbidden[k] for forbidden, k in ends)
 
 
 def dense(features):
@@ -199,6 +206,11 @@ def objective(arrays, omega, w):
 def small_chain(rng, **settings):
     """A model, inputs, answers, and all answers to an input; likewise the next two."""
     X, Y = chains(rng)
+    if settings.pop("ends", False):
+        settings.update(forbidden_start=[True, False, False], forbidden_end=[False, True, False])
+        for y in Y:
+            y[0] = y[0] or 2
+            y[-1] = 2 if y[-1] == 1 else y[-1]
     if settings.get("forbidden"):
         forbidden = np.ones((3, 3), bool)
         np.fill_diagonal(forbidden, False)

@@ -13,10 +13,18 @@ if TYPE_CHECKING:
     from .conll import read_conll as read_conll, write_conll as write_conll
     from .conversion import convert as convert
     from .opening import open as open
+    from .segments import convert_segments as convert_segments
 
-__all__ = ["Bags", "DataError", "convert", "open", "read_conll", "synthetic", "write_conll"]
+__all__ = ["Bags", "DataError", "convert", "convert_segments", "open", "read_conll", "synthetic", "write_conll"]
 
-_HOMES = {"Bags": "bags", "convert": "conversion", "open": "opening", "read_conll": "conll", "write_conll": "conll"}
+_HOMES = {
+    "Bags": "bags",
+    "convert": "conversion",
+    "convert_segments": "segments",
+    "open": "opening",
+    "read_conll": "conll",
+    "write_conll": "conll",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -20,9 +20,11 @@ from ..persistence import storable
 from ..protocols import Source
 from ..validation import shown, whole
 from . import inputs, training
+from .allowed import Allowed, Tables
 from .fit_callbacks import users_line
 from .holders import InMemory, is_in_memory
 from .inputs import Column, Matrix
+from .segmenting import Segmenting
 from .sequence_data import (
     SequenceSurvey,
     as_pairs,
@@ -55,7 +57,7 @@ _SHOWN = 3  # names of features in a message
     model_="Chain", coef_="float[w]", classes_="labels[k]", _names="list|none", _alpha="Planes", _fitted_C="float"
 )
 @with_parameters
-class SequenceSVM(StructuredEstimator):
+class SequenceSVM(Segmenting, StructuredEstimator):
     """Labels for sequences: tagging, chunking, segmentation, with a certificate of optimality.
 
     A linear-chain model trained with the margin of a structural SVM: weights for (feature, label) and for pairs of
@@ -75,8 +77,14 @@ class SequenceSVM(StructuredEstimator):
     features : transformer, optional
         What makes features of tokens, such as :class:`maxmargin.features.TokenFeatures`; it is given the sequences of
         ``fit`` and ``predict``, and saved with the model. By default tokens are taken as they are.
+    segments : {"iob1", "iob2", "iobes", "bilou", "bmewo"} or None
+        How labels spell segments, such as the names in a text: predicted labels then always follow the scheme, from the
+        first token of a sequence to the last, and ``score`` is the F1 of segments. Labels are "O", or a prefix and a
+        type ("B-PER", "I-PER"); ``"iob2"`` is what is mostly called BIO.
     allowed_transitions : None, "observed" or iterable of (label, label)
         Pairs of neighbouring labels that an answer may contain: all, those of the training data, or those listed.
+        Listed pairs ``(None, label)`` and ``(label, None)`` say which labels may begin and end a sequence; all may if
+        there is no such pair. With ``segments``, both must allow a pair.
     tol : float
         Relative duality gap (upper − lower)/upper at which to stop.
     regularizer, solver, max_passes, memory, n_jobs, random_state, warm_start, verbose
@@ -123,6 +131,7 @@ class SequenceSVM(StructuredEstimator):
     bias: bool = False
     start: bool = False
     end: bool = False
+    segments: str | None = None
     allowed_transitions: str | Iterable[tuple[Any, Any]] | None = None
     max_passes: int = 1000
     features: Any = None
@@ -158,16 +167,17 @@ class SequenceSVM(StructuredEstimator):
 
     def _survey(self, source: Source) -> tuple[Source, ModelFacts]:
         in_chunks = not is_in_memory(source)
-        seen = SequenceSurvey(pairs=self.allowed_transitions is not None and in_chunks, empty=not in_chunks)
-        layout = look_at(source, seen.look, partial(as_pairs, features=self.features))
+        seen = SequenceSurvey(pairs=self._allowed.observed and in_chunks, empty=not in_chunks)
+        look = partial(self._look, seen)
+        layout = look_at(source, look, partial(as_pairs, features=self.features))
         classes = sorted_classes(seen.labels)
         # Pairs that are not allowed are found when the model is bound to their chunk, which knows where they are.
-        labels = numbered(list(seen.pairs), classes) if isinstance(self.allowed_transitions, str) else []
+        labels = numbered(list(seen.pairs), classes)
         if is_in_memory(source):
             labels = numbered(source.chunk().y, classes)
             source = trained_on(source, cast(Sequences, seen.encoded), labels)
             layout = Layout(source.offsets, source.chunk().weight)
-        model = self._model(seen.n_features or 0, self._forbidden(labels, classes), classes)
+        model = self._model(seen.n_features or 0, self._allowed.tables(labels, classes), classes)
         prepare = partial(encoded_pairs, seen.attributes, seen.n_features, classes, self.features)
         return source, ModelFacts(model, layout, prepare, {"classes_": classes, **learned_names(seen.attributes)})
 
@@ -175,14 +185,14 @@ class SequenceSVM(StructuredEstimator):
         begun = "model_" in vars(self)
         # Names are learned anew: a chunk that is refused must not leave its own behind.
         seen = SequenceSurvey(self._names, self.model_.n_features) if begun else SequenceSurvey()
-        seen.look(source.chunk().x, source.chunk().y)
+        self._look(seen, source.chunk().x, source.chunk().y)
         if not begun and not cast(Sequences, seen.encoded).n_tokens:
             raise ValueError("None of the sequences has tokens. A stream must begin with one that has.")
         named = set() if classes is None else label_set([list(classes)])
         known = self.classes_ if begun else sorted_classes(seen.labels | named)
         labels = numbered(source.chunk().y, known)
-        model = self._model(seen.n_features or 0, self._forbidden(labels, known), known)
-        if begun and self.allowed_transitions == "observed" and model.forbidden is not None:
+        model = self._model(seen.n_features or 0, self._allowed.tables(labels, known), known)
+        if begun and self._allowed.observed and model.forbidden is not None:
             model.forbidden = model.forbidden & self.model_.forbidden  # what was observed once stays allowed
         places = self.model_.places_in(model) if begun else None
         learned = {"classes_": known, **learned_names(seen.attributes)}
@@ -200,7 +210,11 @@ class SequenceSVM(StructuredEstimator):
         refuse_empty(prepared)
         return prepared, labels
 
-    def _model(self, n_features: int, forbidden: np.ndarray | None, classes: np.ndarray) -> Chain:
+    def _look(self, seen: SequenceSurvey, X: Examples, Y: Examples) -> None:
+        seen.look(X, Y)
+        self._allowed.check_labels(Y)
+
+    def _model(self, n_features: int, forbidden: Tables, classes: np.ndarray) -> Chain:
         return Chain(
             len(classes),
             n_features,
@@ -208,51 +222,17 @@ class SequenceSVM(StructuredEstimator):
             bias=self.bias,
             start=self.start,
             end=self.end,
-            forbidden=forbidden,
             rescaling=self.rescaling,
+            **forbidden,
         )
 
-    def _forbidden(self, labels: list[np.ndarray], classes: np.ndarray) -> np.ndarray | None:
-        """The pairs of labels that ``allowed_transitions`` rules out."""
-        if self.allowed_transitions is None:
-            return None
-        forbidden = np.ones((len(classes), len(classes)), bool)
-        if isinstance(self.allowed_transitions, str):
-            for y in labels:
-                forbidden[y[:-1], y[1:]] = False
-            return forbidden
-        number = label_numbers(classes)
-        for pair in self._listed_transitions():
-            if not is_known(pair[0], number) or not is_known(pair[1], number):
-                raise ValueError(f"allowed_transitions names {pair!r}; the labels are {shown(classes.tolist())}.")
-            forbidden[number[pair[0]], number[pair[1]]] = False
-        for i, y in enumerate(labels):
-            bad = np.flatnonzero(forbidden[y[:-1], y[1:]])
-            if bad.size:
-                t = int(bad[0])
-                raise ValueError(
-                    f"Sequence {i} has {classes.tolist()[y[t]]!r} followed by {classes.tolist()[y[t + 1]]!r} at token "
-                    f"{t}, which allowed_transitions does not allow. Add the pair, or mend the labels."
-                )
-        return forbidden
-
-    def _listed_transitions(self) -> list[Any]:
-        """The pairs of ``allowed_transitions``, where they are listed."""
-        allowed = self.allowed_transitions
-        if allowed is None or (isinstance(allowed, str) and allowed == "observed"):
-            return []
-        pairs = list(allowed) if isinstance(allowed, Iterable) and not isinstance(allowed, str) else [allowed]
-        wrong = next((pair for pair in pairs if not isinstance(pair, list | tuple) or len(pair) != 2), None)
-        if wrong is not None:
-            raise ValueError(
-                "allowed_transitions must be None, 'observed' or pairs of labels such as [('A', 'B')], got "
-                f"{shown(wrong)}."
-            )
-        return pairs
+    @property
+    def _allowed(self) -> Allowed:
+        return Allowed(self.allowed_transitions, self.segments)
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        self._listed_transitions()
+        self._allowed.check()
 
     def _check_fitted_sizes(self) -> None:
         names = range(self._n_features()) if self._names is None else self._names
@@ -348,8 +328,14 @@ class SequenceSVM(StructuredEstimator):
         *,
         y: Examples | None = None,
     ) -> float:
-        """Share of the tokens that get the right label; ``sample_weight`` has one weight per sequence."""
-        X, Y = as_pairs(X, either_name(Y, y), self.features)
+        """Share of the tokens that get the right label, or with ``segments=`` the F1 of all segments (``micro``).
+
+        ``segment_scores`` has both. ``sample_weight`` has one weight per sequence.
+        """
+        Y = either_name(Y, y)
+        if self.segments is not None:
+            return self.segment_scores(X, Y, sample_weight).micro.f1
+        X, Y = as_pairs(X, Y, self.features)
         prepared = self.prepare(X)
         check_lengths(prepared, Y)
         if not prepared.n_tokens:
@@ -365,7 +351,9 @@ class SequenceSVM(StructuredEstimator):
         X, Y = as_pairs(X, Y, self.features)
         prepared = self.prepare(X)
         check_lengths(prepared, Y)
-        return prepared, numbered(Y, self.classes_)
+        labels = numbered(Y, self.classes_)
+        self._allowed.check_labels(Y)
+        return prepared, labels
 
     @property
     def transitions_(self) -> np.ndarray:

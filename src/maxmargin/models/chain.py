@@ -36,6 +36,8 @@ class Chain:
         Whether neighbouring labels interact.
     forbidden : bool array (n_labels, n_labels) or None
         Pairs (from, to) that no answer may contain.
+    forbidden_start, forbidden_end : bool array (n_labels,) or None
+        Labels that no answer may begin with, or end with.
     rescaling : {"margin", "slack"}
         Whether a loss asks for a margin of its size, or multiplies what is missing of a margin of one. Slack
         rescaling takes the Hamming losses, and time that grows with the square of the length.
@@ -61,6 +63,8 @@ class Chain:
         end: bool = False,
         transitions: bool = True,
         forbidden: Any = None,
+        forbidden_start: Any = None,
+        forbidden_end: Any = None,
         rescaling: str = "margin",
     ) -> None:
         labelling.check_loss(loss, n_labels)
@@ -76,10 +80,15 @@ class Chain:
         self.start = start
         self.end = end
         self.transitions = transitions
-        self.forbidden = None if forbidden is None else np.asarray(forbidden, dtype=bool)
+        self.forbidden = _switches(forbidden)
+        self.forbidden_start = _switches(forbidden_start)
+        self.forbidden_end = _switches(forbidden_end)
         self.rescaling = rescaling
         if self.forbidden is not None and (self.forbidden.ndim != 2 or len(set(self.forbidden.shape)) != 1):
             raise ValueError(f"forbidden must be a square table of from × to, got shape {self.forbidden.shape}.")
+        for name, table in (("forbidden_start", self.forbidden_start), ("forbidden_end", self.forbidden_end)):
+            if table is not None and table.ndim != 1:
+                raise ValueError(f"{name} must say yes or no for each label, got shape {table.shape}.")
         self._check_forbidden()
 
     def sized(self, X: Any, Y: Any) -> Chain:
@@ -93,8 +102,10 @@ class Chain:
         return sized
 
     def _check_forbidden(self) -> None:
-        if self.forbidden is not None and self.n_labels is not None and len(self.forbidden) != self.n_labels:
-            raise ValueError(f"forbidden has shape {self.forbidden.shape}, there are {self.n_labels} labels.")
+        for name in ("forbidden", "forbidden_start", "forbidden_end"):
+            table = getattr(self, name)
+            if table is not None and self.n_labels is not None and len(table) != self.n_labels:
+                raise ValueError(f"{name} has shape {table.shape}, there are {self.n_labels} labels.")
 
     def joined(self, others: Sequence[Chain]) -> Chain:
         """The chain that knows the sizes of this one and others, each sized on a part of the data."""
@@ -182,7 +193,7 @@ class Chain:
                     )
             raise ValueError(
                 f"Sequence {i} has {X.offsets[i + 1] - X.offsets[i]} tokens, and every labelling of that length "
-                "contains a forbidden pair. Allow more transitions."
+                "is forbidden. Allow more transitions, or more labels at the start and the end."
             )
         return labelling.split(flat, X.offsets), scores
 
@@ -205,15 +216,20 @@ class Chain:
         w = labelling.as_weights(w, self.n_weights)
         bias, _, start, end = self.layout
         transition = self.transition_table(w)
-        forbidden = np.zeros(transition.shape, bool) if self.forbidden is None else self.forbidden
-        ends = [w[at : at + len(transition)].copy() if at >= 0 else np.zeros(len(transition)) for at in (start, end)]
-        return (X.indptr, X.indices, X.values), X.offsets, w, bias, (np.where(forbidden, -np.inf, transition), *ends)
+        ends = [w[at : at + len(transition)] if at >= 0 else np.zeros(len(transition)) for at in (start, end)]
+        scores = zip((transition, *ends), (self.forbidden, self.forbidden_start, self.forbidden_end), strict=True)
+        pairs = tuple(np.where(False if banned is None else banned, -np.inf, score) for score, banned in scores)
+        return (X.indptr, X.indices, X.values), X.offsets, w, bias, pairs
 
     def most_violated(self, x: object, y: object, w: np.ndarray) -> np.ndarray:
         return self.oracle([x], [y]).rivals(np.zeros(1, np.int64), w).labels[0]
 
     def oracle(self, X: object, Y: object) -> ChainOracle:
         return ChainOracle(self, X, Y)
+
+
+def _switches(given: Any) -> np.ndarray | None:
+    return None if given is None else np.asarray(given, dtype=bool)
 
 
 class ChainOracle(labelling.LabellingOracle):
@@ -237,26 +253,34 @@ class ChainOracle(labelling.LabellingOracle):
             slack=self.length * self.scale if model.rescaling == "slack" else None,
             exact=whole_sums(values, most),
         )
-        bad = self._bad_pairs(self.y, self.first_token)
-        if bad.any():
-            at = int(np.argmax(bad))
-            i = int(np.searchsorted(self.first_token, at, side="right")) - 1
-            raise ValueError(
-                f"Example {i} has the labels {self.y[at]}, {self.y[at + 1]} at position {at - self.first_token[i]} and "
-                "the next, a pair that is forbidden. Allow it, or mend the labels."
-            )
+        fault = self._fault(self.y, self.first_token)
+        if fault:
+            raise ValueError(f"Example {fault}. Allow it, or mend the labels.")
 
-    def _bad_pairs(self, flat: np.ndarray, first: np.ndarray) -> np.ndarray:
-        """For each label but the last, whether it and the next are a forbidden pair."""
-        if self.model.forbidden is None:
-            return np.zeros(0, bool)
-        bad = self.model.forbidden[flat[:-1], flat[1:]]
-        bad[first[1:-1] - 1] = False  # the step from one sequence to the next is none
-        return bad
+    def _fault(self, flat: np.ndarray, first: np.ndarray) -> str:
+        """The first pair, start or end among these answers that is forbidden, in words."""
+        model = self.model
+        if model.forbidden is not None:
+            bad = model.forbidden[flat[:-1], flat[1:]]
+            bad[first[1:-1] - 1] = False  # the step from one sequence to the next is none
+            if bad.any():
+                at = int(np.argmax(bad))
+                i = int(np.searchsorted(first, at, side="right")) - 1
+                return (
+                    f"{i} has the labels {flat[at]}, {flat[at + 1]} at position {at - first[i]} and the next, a pair "
+                    "that is forbidden"
+                )
+        ends = ("begins", model.forbidden_start, flat[first[:-1]]), ("ends", model.forbidden_end, flat[first[1:] - 1])
+        for does, forbidden, labels in ends:
+            if forbidden is not None and forbidden[labels].any():
+                i = int(np.argmax(forbidden[labels]))
+                return f"{i} {does} with the label {labels[i]}, which is forbidden there"
+        return ""
 
     def check_answers(self, first: np.ndarray, flat: np.ndarray) -> None:
-        if self._bad_pairs(flat, first).any():
-            raise ValueError("These answers do not belong to this model: some contain a pair that is forbidden.")
+        fault = self._fault(flat, first)
+        if fault:
+            raise ValueError(f"These answers do not belong to this model: number {fault}.")
 
     def search(self, ids: np.ndarray, w: np.ndarray, first: np.ndarray, flat: np.ndarray) -> None:
         search = viterbi.search_slack if self.model.rescaling == "slack" else viterbi.search
