@@ -65,7 +65,10 @@ class _Part(NamedTuple):
 _KNOWN: dict[str, _Kind] = {}
 _PARTS: dict[str, _Part] = {}
 _ALWAYS = {"n_passes_": "int"}
-_IF_PRESENT = {"n_features_in_": "d", "feature_names_in_": "names[d]", "origin_": "dict", "_positive_at": "int<2"}
+_IF_PRESENT = {
+    "n_features_in_": "d", "feature_names_in_": "names[d]", "origin_": "dict", "_positive_at": "int<2",
+    "temperature_": "float", "label_offsets_": "float[k]",
+}  # fmt: skip
 
 _FOR_FITTING = ("solver", "bound", "init")
 _THEIRS = "a model of the user's"

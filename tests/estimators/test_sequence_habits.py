@@ -135,6 +135,21 @@ def test_empty_sequences_teach_nothing_and_get_no_labels(tmp_path):
         assert np.array_equal(again.partial_fit([longer[0]], [[]]).coef_, before)
 
 
+def test_empty_sequences_have_probabilities_and_segments():
+    spelled = [["B-" + label if t % 2 == 0 else "I-" + y[t - 1] for t, label in enumerate(y)] for y in Y]
+    allowed = sorted({pair for y in spelled for pair in zip([None, *y], [*y, None], strict=True)}, key=str)
+    svm = SequenceSVM(random_state=0, segments="iob2", allowed_transitions=allowed)
+    svm.fit([[], *X, []], [[], *spelled, []]).calibrate([*X, []], [*spelled, []])
+    longer = [[], X[0], []]
+    assert svm.predict_segments(longer)[::2] == [[], []]
+    assert svm.predict_segments(longer)[1] == svm.predict_segments([X[0]])[0]
+    assert svm.sequence_proba(longer)[::2].tolist() == [1.0, 1.0]
+    assert svm.sequence_proba(longer)[1] == pytest.approx(svm.sequence_proba([X[0]])[0])
+    assert [len(tokens) for tokens in svm.predict_marginals(longer)] == [0, 3, 0]
+    assert svm.k_best_proba([], 2) == [([], 1.0)]
+    assert svm.score([[], *X], [[], *spelled]) == svm.score(X, y=spelled)
+
+
 def test_labels_of_the_wrong_sequence_are_named_in_the_users_counting(svm):
     with pytest.raises(ValueError, match="Sequence 2 has 1 tokens, but 2 labels"):
         svm.fit([[], ["a"], ["b"]], [[], ["A"], ["B", "B"]])

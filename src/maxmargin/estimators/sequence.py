@@ -25,6 +25,7 @@ from .fit_callbacks import users_line
 from .holders import InMemory, is_in_memory
 from .inputs import Column, Matrix
 from .segmenting import Segmenting
+from .sequence_confidence import WithProbabilities
 from .sequence_data import (
     SequenceSurvey,
     as_pairs,
@@ -45,7 +46,7 @@ from .sequence_data import (
     without_empty,
 )
 from .settings import with_parameters
-from .structured import Examples, ModelFacts, StructuredEstimator, check_inputs, either_name, look_at, paired
+from .structured import Examples, ModelFacts, check_inputs, either_name, look_at, paired
 
 if TYPE_CHECKING:
     from ..report.content import Data, ReportContent
@@ -57,7 +58,7 @@ _SHOWN = 3  # names of features in a message
     model_="Chain", coef_="float[w]", classes_="labels[k]", _names="list|none", _alpha="Planes", _fitted_C="float"
 )
 @with_parameters
-class SequenceSVM(Segmenting, StructuredEstimator):
+class SequenceSVM(Segmenting, WithProbabilities):
     """Labels for sequences: tagging, chunking, segmentation, with a certificate of optimality.
 
     A linear-chain model trained with the margin of a structural SVM: weights for (feature, label) and for pairs of
@@ -239,6 +240,7 @@ class SequenceSVM(Segmenting, StructuredEstimator):
         fit = self.classes_.size == self.model_.n_labels and len(set(names)) == len(names) == self.model_.n_features
         if not fit:
             raise ValueError("labels, names of features and model do not fit together")
+        self._check_calibration()
 
     def prepare(self, X: Examples | Sequences) -> Sequences:
         """Sequences in the form the model reads, for those who predict on the same data again and again.

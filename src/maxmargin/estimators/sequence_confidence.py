@@ -1,0 +1,196 @@
+"""What a SequenceSVM says about how sure it is: probabilities of labels, labellings and segments, once calibrated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from ..data.sequences import Sequences
+from ..models.chain import Chain
+from ..models.distribution import ChainDistribution, ChainScores, calibrated, check_possible
+from ..validation import switch
+from .segment_labels import SegmentLabels
+from .sequence_data import numbered
+from .structured import Examples, ModelFacts, StructuredEstimator, check_inputs
+
+Segment = tuple[int, int, Any]
+"""First token, token behind the last, type."""
+
+
+class WithProbabilities(StructuredEstimator):
+    """Probabilities of a chain, as ``SequenceSVM`` has them."""
+
+    model_: Chain
+    classes_: np.ndarray
+    temperature_: float
+    label_offsets_: np.ndarray
+
+    if TYPE_CHECKING:
+
+        def prepare(self, X: Examples | Sequences) -> Sequences: ...
+
+        def predict(self, X: Examples | Sequences) -> np.ndarray: ...
+
+        def _class_list(self) -> list[Any]: ...
+
+        def k_best(self, x: object, k: int = 5) -> list[tuple[list[Any], float]]: ...
+
+    def calibrate(self, X: Examples | Sequences, Y: Examples, *, offsets: bool = False) -> Self:
+        """Learn how scores become probabilities, from labelled sequences that were not trained on.
+
+        A labelling y of x has the probability exp(w·φ(x, y) / T + Σ_t b[y_t]) / Z(x). The temperature T, and the
+        offsets b of labels if asked for, are those under which Y is likeliest. That likelihood of whole sequences is a
+        proper score of the whole distribution, and its logarithm is concave in 1/T and b, so there is one best answer.
+        As in Platt's method for binary SVMs, one token's worth of Y counts as labelled at random, which matters only
+        where sequences are few or without mistakes.
+
+        Predictions stay as they are. ``fit`` and ``partial_fit`` drop the calibration.
+
+        Parameters
+        ----------
+        X, Y : as for ``fit``
+            Held-out sequences: on its training data a model is surer than it should be.
+        offsets : bool
+            Whether each label has an offset of its own, for data where its frequency differs from what scores say.
+
+        Returns
+        -------
+        self
+            With ``temperature_``, and ``label_offsets_``, array (n_classes,), if they were asked for.
+
+        Examples
+        --------
+        >>> from maxmargin import SequenceSVM
+        >>> X = [["the", "dog", "barks"], ["the", "cat"], ["dog", "sleeps"], ["cat", "barks"]]
+        >>> Y = [["DET", "NOUN", "VERB"], ["DET", "NOUN"], ["NOUN", "VERB"], ["NOUN", "VERB"]]
+        >>> svm = SequenceSVM(random_state=0).fit(X[:3], Y[:3]).calibrate(X[3:], Y[3:])
+        >>> first, second = svm.predict_marginals_single(["the", "mouse"])
+        >>> max(first, key=first.get), max(second, key=second.get)
+        ('DET', 'NOUN')
+        """
+        check_is_fitted(self)
+        switch("offsets", offsets)
+        prepared, labels = self._prepared(X, Y)
+        scores = ChainScores(self.model_, prepared, self.coef_)
+        check_possible(scores.of(labels)[0], Y)
+        found = calibrated(scores, labels, offsets=bool(offsets))
+        self._uncalibrate()
+        self.temperature_ = found.temperature
+        if found.label_offsets is not None:
+            self.label_offsets_ = found.label_offsets
+        return self
+
+    def predict_proba(self, X: Examples | Sequences) -> list[np.ndarray]:
+        """Probabilities of the labels of every token: for each sequence an array (n_tokens, n_classes).
+
+        These are marginals: the sums of the probabilities of all labellings with that label there. Columns are in the
+        order of ``classes_``. Needs ``calibrate``.
+        """
+        return self._distribution(X).marginals()
+
+    def predict_marginals(self, X: Examples | Sequences) -> list[list[dict[Any, float]]]:
+        """The same probabilities as :meth:`predict_proba`, as a dict from label to probability for each token."""
+        classes = self._class_list()
+        tables = self.predict_proba(X)
+        return [[dict(zip(classes, row, strict=True)) for row in table.tolist()] for table in tables]
+
+    def predict_marginals_single(self, x: object) -> list[dict[Any, float]]:
+        """The probabilities of the labels of every token of one sequence."""
+        return self.predict_marginals([x])[0]
+
+    def sequence_proba(self, X: Examples | Sequences, Y: Examples | None = None, *, log: bool = False) -> np.ndarray:
+        """The probability that all labels of a sequence are right, for each sequence. Needs ``calibrate``.
+
+        Parameters
+        ----------
+        X : as for ``predict``
+        Y : list of lists of labels or None
+            The labels that are asked about, by default those of ``predict``. What the model never predicts, because a
+            transition is ruled out, has probability 0.
+        log : bool
+            Logarithms, which long sequences need: the smallest number above 0 is about exp(−745).
+        """
+        switch("log", log)
+        if Y is None:
+            prepared = self.prepare(X)
+            labels = numbered(self.predict(prepared), self.classes_)
+        else:
+            prepared, labels = self._prepared(X, Y)
+        found = self._distribution(prepared).log_probabilities(labels)
+        return found if log else np.exp(found)
+
+    def k_best_proba(self, x: object, k: int = 5) -> list[tuple[list[Any], float]]:
+        """The k labellings of the highest scores of one sequence with their probabilities. Needs ``calibrate``.
+
+        Those are the likeliest, too, unless calibration has given labels offsets of their own.
+        """
+        distribution = self._distribution([x])
+        found = [labels for labels, _ in self.k_best(x, k)]
+        logs = [distribution.log_probabilities([y])[0] for y in numbered(found, self.classes_)]
+        return [(labels, float(np.exp(log))) for labels, log in zip(found, logs, strict=True)]
+
+    def segment_proba(self, X: Examples | Sequences, segments: Sequence[Iterable[Segment]]) -> list[np.ndarray]:
+        """The probability that a labelling has exactly this segment, for each segment. Needs ``calibrate``.
+
+        It counts all labellings in which the segment begins, ends and has the type that is said, whatever the labels of
+        other tokens are; so those of segments that overlap add up to 1 at most. Labels such as B-PER and I-PER are
+        read as the CoNLL tasks read them (an I without a segment of its type before it begins one, which covers IOB1
+        and IOB2), those with S- and E- as IOBES; where labels have no such prefixes, a segment is a run of one label.
+
+        Parameters
+        ----------
+        X : as for ``predict``
+        segments : list with a list of (start, end, type) for each sequence
+            ``end`` is the token behind the last.
+
+        Returns
+        -------
+        list of arrays (n_segments,)
+
+        Examples
+        --------
+        >>> from maxmargin import SequenceSVM
+        >>> X, Y = [["to", "New", "York"], ["in", "York"]], [["O", "B-LOC", "I-LOC"], ["O", "B-LOC"]]
+        >>> svm = SequenceSVM(random_state=0).fit(X, Y).calibrate(X, Y)
+        >>> whole, part = svm.segment_proba([["to", "New", "York"]], [[(1, 3, "LOC"), (1, 2, "LOC")]])[0]
+        >>> bool(whole > part)
+        True
+        """
+        prepared = self.prepare(X)
+        asked = [list(each) for each in check_inputs(segments, "segments")]
+        if len(asked) != len(prepared):
+            raise ValueError(f"X has {len(prepared)} sequences, segments has {len(asked)} lists. Give one for each.")
+        reader, lengths = SegmentLabels(self._class_list()), np.diff(prepared.offsets).tolist()
+        cases = [reader.cases(i, lengths[i], segment) for i, segments in enumerate(asked) for segment in segments]
+        log = self._distribution(prepared).log_spans([span for each in cases for span in each])
+        owner = np.repeat(np.arange(len(cases)), [len(each) for each in cases])
+        found = np.minimum(np.bincount(owner, np.exp(log), minlength=len(cases)), 1.0)
+        return np.split(found, np.cumsum([len(each) for each in asked])[:-1])
+
+    def _distribution(self, X: Examples | Sequences) -> ChainDistribution:
+        check_is_fitted(self)
+        if "temperature_" not in vars(self):
+            raise NotFittedError(
+                f"This {type(self).__name__} has scores, but no probabilities yet: call calibrate(X_val, Y_val) with "
+                "labelled sequences that it was not trained on."
+            )
+        offsets = vars(self).get("label_offsets_")
+        return ChainDistribution(self.model_, self.prepare(X), self.coef_, self.temperature_, offsets)
+
+    def _learned(self, facts: ModelFacts, weights: list[np.ndarray]) -> None:
+        super()._learned(facts, weights)
+        self._uncalibrate()
+
+    def _uncalibrate(self) -> None:
+        """Forget the probabilities of other weights."""
+        for name in ("temperature_", "label_offsets_"):
+            self.__dict__.pop(name, None)
+
+    def _check_calibration(self) -> None:
+        """Complain of what ``calibrate`` could not have left."""
+        if vars(self).get("temperature_", 0.0 if "label_offsets_" in vars(self) else 1.0) <= 0.0:
+            raise ValueError("its temperature must be above 0")
