@@ -117,7 +117,7 @@ class WithProbabilities(StructuredEstimator):
         switch("log", log)
         if Y is None:
             prepared = self.prepare(X)
-            labels = numbered(self.predict(prepared), self.classes_)
+            labels = numbered(self.predict(prepared).tolist(), self.classes_)
         else:
             prepared, labels = self._prepared(X, Y)
         found = self._distribution(prepared).log_probabilities(labels)

@@ -319,10 +319,17 @@ def path(
         raise ValueError(f"{name} is an empty list. Give the values to fit for, such as {name}=[0.1, 1.0].")
     for value in values if name == "C" else ():
         inputs.check_positive(name, value)  # the last one too, before the first is fitted
-    steps: list[E] = []
+    return list(steps_of_path(estimator, X, y, name, values, fit_params))
+
+
+def steps_of_path(
+    estimator: E, X: object, y: object, name: str, values: Iterable[float], options: dict[str, Any]
+) -> Iterator[E]:
+    """The fits of ``path`` one by one, for those who may stop before the last."""
+    before: E | None = None
     for value in values:
         step = clone(estimator).set_params(**{name: value}, warm_start=True)
-        if steps:
-            step._begin_like(steps[-1])
-        steps.append(step.fit(X, y, **fit_params))
-    return [step.set_params(warm_start=estimator.warm_start) for step in steps]
+        if before is not None:
+            step._begin_like(before)
+        before = step.fit(X, y, **options)
+        yield before.set_params(warm_start=estimator.warm_start)
