@@ -58,9 +58,10 @@ def test_a_tagger_from_a_conll_file(folder, tmp_path, capsys):
     assert said["dev"]["score"] == said["test"]["score"] == "F1 of segments"
     assert said["dev"]["value"] == said["test"]["value"]
     scores = {step["C"]: step["score"] for step in said["tuned"]}
-    assert list(scores)[0] == 0.1 and said["C"] == max(scores, key=scores.get)
+    assert next(iter(scores)) == 0.1 and said["C"] == max(scores, key=scores.get)
     model = mm.load(tmp_path / "m.mm")
-    assert model.C == said["C"] and model.temperature_ == said["temperature"]
+    assert said["C"] == model.C
+    assert said["temperature"] == model.temperature_
     templates = model.features.get_params()
     assert (templates["window"], templates["affixes"], templates["shape"], templates["pairs"]) == (1, 2, False, False)
     assert templates["lowercase"] and not model.warm_start
@@ -257,8 +258,8 @@ def test_a_bad_file_is_one_line_with_file_and_line(folder, tmp_path, capsys, nam
     calls = {
         "certify": ["certify", folder / "ner.mm", bad],
         "train": ["train", bad, "-o", tmp_path / "m.mm", "--segments", "iob2"],
-        "dev": ["train", folder / "train.conll", "-o", tmp_path / "m.mm", "--dev", bad, "--calibrate", "--columns", "0,-1"],
-    }  # fmt: skip
+        "dev": ["train", folder / "train.conll", "-o", tmp_path / "m.mm", "--dev", bad, "--calibrate"],
+    }
     if name == "an unknown label":
         del calls["train"]
     if name == "against the scheme":
