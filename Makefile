@@ -70,6 +70,7 @@ bench: need-data $(VENV)/.for-bench
 	$(BIN)/python benchmarks/linear.py
 	$(BIN)/python benchmarks/report.py
 	$(BIN)/python benchmarks/structured.py
+	$(BIN)/python benchmarks/calibration.py
 	$(BIN)/python benchmarks/out_of_core.py
 	$(BIN)/python benchmarks/latent.py
 	$(BIN)/python benchmarks/scenes.py

@@ -40,6 +40,7 @@ def _fitted():
     yield mm.StructuralSVM(models.Multiclass()), X, y
     yield mm.StructuralSVM(models.Graph()), trees, [np.array([0, 1, 0])] * 4
     yield mm.SequenceSVM(allowed_transitions="observed"), words, tags
+    yield mm.SequenceSVM(segments="iob2"), words, [["O", "B-X", "I-X"], ["B-X", "O"]]
     yield mm.MultilabelSVM(edges="full"), X, (X > 0).astype(int)
     yield mm.LatentSVC(), bags, np.arange(9) % 3
     yield mm.LatentStructuralSVM(models.Bags(states="separate"), max_bounds=2), bags, np.arange(9) % 2
@@ -163,7 +164,11 @@ def test_files_made_to_deceive_are_refused_or_predict(saved, tmp_path):
                 continue
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                found = repr(loaded.predict(X))
+                try:
+                    found = repr(loaded.predict(X))
+                except ValueError as error:  # a chain may forbid so much that nothing is left
+                    assert turn and "every labelling of that length is forbidden" in str(error)
+                    continue
             same += found == answers
             assert turn or found == answers
     assert refused > 100 and same > 11

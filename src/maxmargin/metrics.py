@@ -1,4 +1,4 @@
-"""How good predicted segments are: named entities, chunks, whatever labels such as B-PER, I-PER and O spell."""
+"""How good predicted segments are, such as named entities or chunks, and how far probabilities can be trusted."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .calibration import Bins, calibration_error, reliability_bins
 from .data.segments import Alphabet, Marks, found_segments
 
-__all__ = ["Score", "SegmentScores", "segment_scores", "segments"]
+__all__ = [
+    "Bins", "Score", "SegmentScores", "calibration_error", "reliability_bins", "segment_scores", "segments",
+]  # fmt: skip
 
 
 class Score(NamedTuple):

@@ -229,9 +229,10 @@ def test_kernels_equal_their_source(forbid, rng):
         ({"rescaling": "both"}, "'margin', 'slack'"),
         ({"rescaling": "slack", "loss": 1.0 - np.eye(2)}, "Hamming"),
         ({"forbidden": [True, False]}, "square"),
-        ({"forbidden_start": [[True, False]]}, r"forbidden_start must .* got shape \(1, 2\)"),
-        ({"forbidden_end": True}, "forbidden_end must say yes or no for each label"),
-        ({"forbidden_end": [True], "n_labels": 2}, r"forbidden_end has shape \(1,\), there are 2 labels"),
+        ({"forbidden_start": [[True, False]]}, r"forbidden_start must .* it is an array of \(1, 2\)"),
+        ({"forbidden_end": True}, "forbidden_end must say for each label"),
+        ({"forbidden_end": [True, True]}, "forbidden_end must .* True for all labels, and nothing is left"),
+        ({"forbidden_end": [False], "n_labels": 2}, r"forbidden_end has shape \(1,\), there are 2 labels"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings, message):

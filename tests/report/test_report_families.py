@@ -108,6 +108,24 @@ def test_sequences_transitions_labels_and_mistakes(tagger, tmp_path):
     assert model.top_features(label, 1)[0][0] in reader.words
 
 
+def test_a_tagger_of_segments_shows_how_many_are_right(tmp_path):
+    rng = np.random.default_rng(0)
+    Y = [["B-X", "I-X", "O", f"B-{rng.choice(['X', HOSTILE])}", "O"][: 2 + i % 4] for i in range(30)]
+    X = [[f"{label[0] if rng.random() < 0.7 else ''}{rng.integers(2)}" for label in y] for y in Y]
+    model = mm.SequenceSVM(segments="iob2", random_state=0).fit(X[:20], Y[:20])
+    whole = page_of(model.report(tmp_path / "a.html", X[20:], Y[20:]))
+    source = mm.data.open(lambda: zip(X[20:], Y[20:], strict=True), chunk_rows=3)
+    for reader in (whole, page_of(model.report(tmp_path / "b.html", source))):
+        rows = reader.table("segment", "true", "precision", "recall", "F1")
+        scores = model.segment_scores(X[20:], Y[20:])
+        assert list(rows) == [*sorted(["X", HOSTILE]), "micro average", "macro average", "weighted average"]
+        for name, score in scores.rows():
+            assert int(rows[name][0]) == score.support
+            assert [number(cell) for cell in rows[name][1:]] == pytest.approx([100 * f for f in score[:3]], abs=0.06)
+        assert f"F1 of segments {100 * scores.micro.f1:.1f} %" in reader.words
+        assert f"labels right {100 * scores.accuracy:.1f} %" in reader.words
+
+
 def test_a_page_without_data_shows_what_was_learned(tagger, tmp_path):
     reader = page_of(tagger[0].report(tmp_path / "a.html"))
     assert "Which label follows which" in reader.words and "Answers on" not in reader.words

@@ -52,6 +52,11 @@ def tagger():
 
 
 @cache
+def calibrated():
+    return mm.SequenceSVM(random_state=0).fit(SEQUENCES, TAGS).calibrate(SEQUENCES, TAGS)
+
+
+@cache
 def structural():
     return mm.StructuralSVM(mm.models.Multiclass(), random_state=0).fit(list(X), Y2.tolist())
 

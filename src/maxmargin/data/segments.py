@@ -82,9 +82,13 @@ _ALSO = {"bio": "iob2", "bioes": "iobes", "bieos": "iobes"}  # what schemes are 
 
 
 def scheme_of(name: str | None, argument: str = "scheme") -> Scheme:
+    return _ANY if name is None else SCHEMES[_known(name, argument, " or None")]
+
+
+def _known(name: object, argument: str, besides: str = "") -> str:
     if isinstance(name, str) and name.lower() in _ALSO:
         raise ValueError(f"{argument}={name!r} is called {_ALSO[name.lower()]!r} here: give that.")
-    return _ANY if name is None else SCHEMES[one_of(argument, name, SCHEMES, " or None")]
+    return one_of(argument, name, SCHEMES, besides)
 
 
 class Alphabet:
@@ -285,7 +289,7 @@ def convert_segments(Y: Sequence[Sequence[str]], scheme: str) -> list[list[str]]
     >>> convert_segments([["B", "I", "O", "B"]], "bilou")
     [['B', 'L', 'O', 'U']]
     """
-    letters = {role: letter for letter, role in SCHEMES[one_of("scheme", scheme, SCHEMES)].roles.items()}
+    letters = {role: letter for letter, role in SCHEMES[_known(scheme, "scheme")].roles.items()}
     converted = []
     for y, segments in zip(Y, found_segments(Y), strict=True):
         labels, behind = [letters[O]] * len(y), (0, "")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -10,13 +12,25 @@ import numpy as np
 from ..models.distribution import Span
 from ..validation import shown
 
+_LABEL = re.compile(r"(?:O|([BIMELSUW])(?:-(.+))?)", re.DOTALL)
+_ROLES = {"B": "B", "I": "I", "M": "I", "E": "E", "L": "E", "S": "S", "U": "S", "W": "S"}
+
+
+def listed(sequence: int, segments: Any) -> list[Any]:
+    """The segments of one sequence."""
+    if not isinstance(segments, Iterable) or isinstance(segments, str):
+        raise ValueError(
+            f"segments[{sequence}] must be a list of (start, end, type), one for each segment of that sequence; got "
+            f"{shown(segments)}."
+        )
+    return list(segments)
+
 
 class SegmentLabels:
     """Segments (start, end, type) as masks of labels: a segment is there in one of a few cases that exclude each other.
 
-    Labels such as B-PER and I-PER are read as the CoNLL tasks read them: an I without a segment of its type before it
-    begins one. If labels with E- or S- occur, they are read as IOBES; without such prefixes a segment is a run of one
-    label.
+    Labels such as B-PER are read as the script of CoNLL-2000 does: what is not outside belongs to a segment, which goes
+    on from B or I to I or E of its type. Labels without such prefixes spell segments as runs of one label.
 
     >>> reader = SegmentLabels(["B-X", "I-X", "O"])
     >>> [(span.first, span.allowed.astype(int).tolist()) for span in reader.cases(0, 3, (0, 2, "X"))]
@@ -24,34 +38,40 @@ class SegmentLabels:
     """
 
     def __init__(self, classes: Sequence[Any]) -> None:
-        self._classes = classes
-        parts = [_parts(label) for label in classes]
-        self._prefixed = any(part is not None for part in parts) and all(
-            part is not None or label == "O" for part, label in zip(parts, classes, strict=True)
-        )
-        self._iobes = self._prefixed and any(part is not None and part[0] in "ES" for part in parts)
-        known = [part[1] for part in parts if part is not None] if self._prefixed else classes
-        self.types = list(dict.fromkeys(known))
+        found = [_LABEL.fullmatch(label) if isinstance(label, str) else None for label in classes]
+        if all(found):
+            self._roles = [_ROLES.get(match[1] or "") for match in found if match]
+            self._types: list[Any] = [(match[2] or "_") if match[1] else None for match in found if match]
+        else:
+            self._roles, self._types = ["I"] * len(classes), list(classes)
+        self.types = [kind for kind in dict.fromkeys(self._types) if kind is not None]
 
     def cases(self, sequence: int, n_tokens: int, segment: Any) -> list[Span]:
         """What to ask of labels; the probability of the segment is the sum over the cases."""
         start, end, kind = self._checked(sequence, n_tokens, segment)
-        size = end - start
-        if self._iobes:
-            inner = [self._mask("S", kind)] if size == 1 else [self._mask("B", kind)]
-            inner += [self._mask("I", kind)] * (size - 2) + [self._mask("E", kind)] * (size > 1)
-            return [Span(sequence, start, np.array(inner))]
-        begin, inside = (self._mask("B", kind), self._mask("I", kind)) if self._prefixed else (None, self._run(kind))
-        behind = [inside] * (size - 1) + [~inside] * (end < n_tokens)
-        cases = [] if begin is None else [Span(sequence, start, np.array([begin, *behind]))]
-        before = [~(inside if begin is None else inside | begin)] * (start > 0)
-        return [*cases, Span(sequence, start - len(before), np.array([*before, inside, *behind]))]
+        begins = [(None, self._mask("BS", kind)), (~self._mask("BI", kind), self._mask("IE", kind))]
+        ends = [(self._mask("ES", kind), None), (self._mask("BI", kind), ~self._mask("IE", kind))]
+        cases = []
+        for (before, first), (last, behind) in product(begins, ends):
+            inner = [self._mask("I", kind)] * (end - start)
+            if len(inner) == 1:
+                inner[0] = first & last
+            else:
+                inner[0], inner[-1] = first & self._mask("BI", kind), last & self._mask("IE", kind)
+            left = [before] if before is not None and start > 0 else []
+            right = [behind] if behind is not None and end < n_tokens else []
+            masks = np.array([*left, *inner, *right])
+            if masks.any(axis=1).all():
+                cases.append(Span(sequence, start - len(left), masks))
+        return cases
 
-    def _run(self, kind: Any) -> np.ndarray:
-        return np.array([label == kind for label in self._classes])
-
-    def _mask(self, prefix: str, kind: str) -> np.ndarray:
-        return np.array([_parts(label) == (prefix, kind) for label in self._classes])
+    def _mask(self, roles: str, kind: Any) -> np.ndarray:
+        return np.array(
+            [
+                of == kind and role is not None and role in roles
+                for role, of in zip(self._roles, self._types, strict=True)
+            ]
+        )
 
     def _checked(self, sequence: int, n_tokens: int, segment: Any) -> tuple[int, int, Any]:
         whole = isinstance(segment, list | tuple) and len(segment) == 3
@@ -66,17 +86,9 @@ class SegmentLabels:
                 f"segments[{sequence}] has {shown(segment)}, but the sequence has {n_tokens} tokens: 0 <= start < end "
                 f"<= {n_tokens} is needed."
             )
-        kind = "" if kind is None and self._prefixed else kind
         if kind not in self.types:
             raise ValueError(
                 f"segments[{sequence}] has {shown(segment)}, of a type that no label has. Types are "
                 f"{shown(self.types)}."
             )
         return int(start), int(end), kind
-
-
-def _parts(label: Any) -> tuple[str, str] | None:
-    """The prefix and the type of a label such as B-PER, or B alone; None of others."""
-    if not isinstance(label, str) or label[:1] not in ("B", "I", "E", "S") or label[1:2] not in ("", "-"):
-        return None
-    return label[0], label[2:]

@@ -45,6 +45,7 @@ from .sequence_data import (
     trained_on,
     without_empty,
 )
+from .sequence_explanation import WithExplanations
 from .settings import with_parameters
 from .structured import Examples, ModelFacts, check_inputs, either_name, look_at, paired
 
@@ -58,7 +59,7 @@ _SHOWN = 3  # names of features in a message
     model_="Chain", coef_="float[w]", classes_="labels[k]", _names="list|none", _alpha="Planes", _fitted_C="float"
 )
 @with_parameters
-class SequenceSVM(Segmenting, WithProbabilities):
+class SequenceSVM(Segmenting, WithExplanations, WithProbabilities):
     """Labels for sequences: tagging, chunking, segmentation, with a certificate of optimality.
 
     A linear-chain model trained with the margin of a structural SVM: weights for (feature, label) and for pairs of

@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from ..data.sequences import Sequences
 from ..models.chain import Chain
 from ..models.distribution import ChainDistribution, ChainScores, calibrated, check_possible
-from ..validation import switch
-from .segment_labels import SegmentLabels
-from .sequence_data import numbered
+from ..validation import one_of, switch
+from .segment_labels import SegmentLabels, listed
+from .sequence_data import as_pairs, check_lengths, numbered
 from .structured import Examples, ModelFacts, StructuredEstimator, check_inputs
 
 Segment = tuple[int, int, Any]
@@ -28,6 +28,7 @@ class WithProbabilities(StructuredEstimator):
     classes_: np.ndarray
     temperature_: float
     label_offsets_: np.ndarray
+    features: Any
 
     if TYPE_CHECKING:
 
@@ -39,14 +40,14 @@ class WithProbabilities(StructuredEstimator):
 
         def k_best(self, x: object, k: int = 5) -> list[tuple[list[Any], float]]: ...
 
-    def calibrate(self, X: Examples | Sequences, Y: Examples, *, offsets: bool = False) -> Self:
+    def calibrate(self, X: Examples | Sequences, Y: Examples, *, by: str = "token", offsets: bool = False) -> Self:
         """Learn how scores become probabilities, from labelled sequences that were not trained on.
 
         A labelling y of x has the probability exp(w·φ(x, y) / T + Σ_t b[y_t]) / Z(x). The temperature T, and the
-        offsets b of labels if asked for, are those under which Y is likeliest. That likelihood of whole sequences is a
-        proper score of the whole distribution, and its logarithm is concave in 1/T and b, so there is one best answer.
-        As in Platt's method for binary SVMs, one token's worth of Y counts as labelled at random, which matters only
-        where sequences are few or without mistakes.
+        offsets b of labels if asked for, are those under which Y is likeliest. The likelihood is a proper score, best
+        where probabilities are right, and its logarithm is concave in 1/T and b. As in Platt's method for binary SVMs,
+        one token's worth of Y counts as labelled at random, which matters only where sequences are few or without
+        mistakes.
 
         Predictions stay as they are. ``fit`` and ``partial_fit`` drop the calibration.
 
@@ -54,6 +55,9 @@ class WithProbabilities(StructuredEstimator):
         ----------
         X, Y : as for ``fit``
             Held-out sequences: on its training data a model is surer than it should be.
+        by : {"token", "sequence"}
+            Whose likelihood counts. A margin is no likelihood, so that one temperature may not fit both: "token" is for
+            the marginals of tokens, "sequence" for the probabilities of whole labellings.
         offsets : bool
             Whether each label has an offset of its own, for data where its frequency differs from what scores say.
 
@@ -73,11 +77,12 @@ class WithProbabilities(StructuredEstimator):
         ('DET', 'NOUN')
         """
         check_is_fitted(self)
+        one_of("by", by, ("token", "sequence"))
         switch("offsets", offsets)
         prepared, labels = self._prepared(X, Y)
         scores = ChainScores(self.model_, prepared, self.coef_)
         check_possible(scores.of(labels)[0], Y)
-        found = calibrated(scores, labels, offsets=bool(offsets))
+        found = calibrated(scores, labels, by=by, offsets=bool(offsets))
         self._uncalibrate()
         self.temperature_ = found.temperature
         if found.label_offsets is not None:
@@ -119,7 +124,10 @@ class WithProbabilities(StructuredEstimator):
             prepared = self.prepare(X)
             labels = numbered(self.predict(prepared).tolist(), self.classes_)
         else:
-            prepared, labels = self._prepared(X, Y)
+            X, Y = as_pairs(X, Y, self.features)
+            prepared = self.prepare(X)
+            check_lengths(prepared, Y)
+            labels = numbered(Y, self.classes_)
         found = self._distribution(prepared).log_probabilities(labels)
         return found if log else np.exp(found)
 
@@ -138,8 +146,8 @@ class WithProbabilities(StructuredEstimator):
 
         It counts all labellings in which the segment begins, ends and has the type that is said, whatever the labels of
         other tokens are; so those of segments that overlap add up to 1 at most. Labels such as B-PER and I-PER are
-        read as the CoNLL tasks read them (an I without a segment of its type before it begins one, which covers IOB1
-        and IOB2), those with S- and E- as IOBES; where labels have no such prefixes, a segment is a run of one label.
+        read as the script of CoNLL-2000 does, which covers all usual schemes (IOB1, IOB2, IOBES, BILOU); where labels
+        have no such prefixes, a segment is a run of one label.
 
         Parameters
         ----------
@@ -161,7 +169,7 @@ class WithProbabilities(StructuredEstimator):
         True
         """
         prepared = self.prepare(X)
-        asked = [list(each) for each in check_inputs(segments, "segments")]
+        asked = [listed(i, each) for i, each in enumerate(check_inputs(segments, "segments"))]
         if len(asked) != len(prepared):
             raise ValueError(f"X has {len(prepared)} sequences, segments has {len(asked)} lists. Give one for each.")
         reader, lengths = SegmentLabels(self._class_list()), np.diff(prepared.offsets).tolist()

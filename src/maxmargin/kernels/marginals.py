@@ -280,9 +280,13 @@ def span_log_probabilities(score, offsets, pairs, sequence, first, mask_first, m
             height += _centre(value)
             if height == -np.inf:
                 break
-        if height == -np.inf:
-            out[s] = -np.inf
+        last = first[s] + mask_first[s + 1] - mask_first[s] - 1
+        free = level[last] + _log_sum(forward[last], backward[last])
+        if not np.isfinite(free):
+            out[s] = np.nan
+        elif height == -np.inf:
+            out[s] = height
         else:
-            free = level[t] + _log_sum(forward[t], backward[t])
-            out[s] = min(0.0, height + _log_sum(value, backward[t]) - free)
+            log_p = height + _log_sum(value, backward[last]) - free
+            out[s] = 0.0 if log_p > 0.0 else log_p
     return out

@@ -87,8 +87,9 @@ class Chain:
         if self.forbidden is not None and (self.forbidden.ndim != 2 or len(set(self.forbidden.shape)) != 1):
             raise ValueError(f"forbidden must be a square table of from × to, got shape {self.forbidden.shape}.")
         for name, table in (("forbidden_start", self.forbidden_start), ("forbidden_end", self.forbidden_end)):
-            if table is not None and table.ndim != 1:
-                raise ValueError(f"{name} must say yes or no for each label, got shape {table.shape}.")
+            if table is not None and (table.ndim != 1 or table.all()):
+                what = "True for all labels, and nothing is left" if table.ndim == 1 else f"an array of {table.shape}"
+                raise ValueError(f"{name} must say for each label whether it is forbidden there; it is {what}.")
         self._check_forbidden()
 
     def sized(self, X: Any, Y: Any) -> Chain:

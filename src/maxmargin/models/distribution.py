@@ -93,7 +93,7 @@ class ChainDistribution:
             first,
             np.concatenate([span.allowed for span in chosen]),
         )
-        return self._score.check(out, np.array([span.sequence for span in spans]))
+        return self._score.check(out, spans=True)
 
 
 class ChainScores:
@@ -102,7 +102,12 @@ class ChainScores:
     def __init__(self, model: Chain, X: object, w: np.ndarray) -> None:
         self._model, self._w = model, w
         self._X = Sequences.of(X, model.n_features)  # type: ignore[arg-type]
-        tokens, self.offsets, w, bias, self.pairs = model._arguments(self._X, w)
+        tokens, self.offsets, w, bias, self.pairs, *triples = model._arguments(self._X, w)
+        if triples:
+            raise ValueError(
+                "Probabilities and explanations are those of chains of first order, and this one has order=2. Fit with "
+                "order=1 for them."
+            )
         self.table = np.empty((self._X.n_tokens, len(self.pairs[1])))
         chains.label_scores(*tokens, 0, self._X.n_tokens, self.table.shape[1], w, bias, self.table)
 
@@ -114,9 +119,9 @@ class ChainScores:
         transition, start, end = (np.where(np.isneginf(part), -np.inf, sharpness * _open(part)) for part in self.pairs)
         return table, (transition, start, end)
 
-    def check(self, logarithms: np.ndarray, sequences: np.ndarray | None = None) -> np.ndarray:
-        """Complain where there is no labelling, or a score is not finite; of probabilities of spans only NaN."""
-        bad = np.isnan(logarithms) if sequences is not None else ~np.isfinite(logarithms)
+    def check(self, logarithms: np.ndarray, *, spans: bool = False) -> np.ndarray:
+        """Complain where there is no labelling, or a score is not finite; ``spans`` may have probability 0."""
+        bad = np.isnan(logarithms) if spans else ~np.isfinite(logarithms)
         if bad.any():
             self._model.predict_all(self._X, self._w)  # says what is wrong
             raise ValueError(f"Scores up to {np.abs(self.table).max():.3g} are too large for probabilities.")
@@ -155,52 +160,94 @@ class Calibration(NamedTuple):
     label_offsets: np.ndarray | None
 
 
-def calibrated(scores: ChainScores, Y: Sequence[np.ndarray], *, offsets: bool) -> Calibration:
+def calibrated(
+    scores: ChainScores, Y: Sequence[np.ndarray], *, by: str = "token", offsets: bool = False
+) -> Calibration:
     """The temperature, and if asked for the offsets of labels, under which the labels Y are likeliest.
 
         minimise  Σ_i log Z_i(β, b) − β S − b·c      over β = 1/T and b
 
-    S is the score of Y and c counts its labels; the negative log-likelihood is convex. As Platt (1999) does for binary
-    SVMs, a share 1/(n + 1) of Y, one of the n tokens' worth, is taken to be labelled at random among all that is
-    allowed: otherwise labels without a mistake would make T = 0, and a label that does not occur an offset of −∞.
+    S is the score of Y and c counts its labels; the negative log-likelihood is convex. Its minimiser fits whole
+    sequences. That fits marginals as well only if the scores are right up to their scale, so ``by="token"`` then
+    stretches β and b by one number, under which Σ_t −log p(y_t), the loss of marginals, is least.
+
+    As Platt (1999) does for binary SVMs, a share 1/(n + 1) of Y, one of the n tokens' worth, is taken to be labelled at
+    random among all that is allowed: otherwise labels without a mistake would make T = 0, and a label that does not
+    occur an offset of −∞.
     """
-    from scipy.optimize import minimize
+    target = _Target(scores, Y)
+    sharpness, b = target.likeliest(offsets)
+    if by == "token":
+        stretch = target.stretch(sharpness, b)
+        sharpness, b = stretch * sharpness, stretch * b
+    return Calibration(1.0 / sharpness, b - b.mean() if offsets else None)
 
-    gold, y = scores.of(Y)
-    n_tokens, n_labels = scores.table.shape
-    raw_pairs = tuple(_open(part) for part in scores.pairs)
 
-    def expected(sharpness: float, b: np.ndarray) -> tuple[float, float, np.ndarray]:
-        table, pairs = scores.scaled(sharpness, b)
-        return marginals.expectations(table, scores.offsets, pairs, scores.table, raw_pairs)
+class _Target:
+    """Labels that probabilities are fitted to: those given, mixed with a few at random."""
 
-    random_score, random_counts = expected(0.0, np.zeros(n_labels))[1:]
-    advantage = gold.sum() - random_score
-    if not np.isfinite(advantage):
-        scores.check(marginals.log_partitions(scores.table, scores.offsets, scores.pairs))
-    if not advantage > 0.0:
-        raise ValueError(
-            f"The labels of Y score {gold.sum():.3g}, no more than labels at random do on average, {random_score:.3g}: "
-            "no temperature makes probabilities of such scores. Check that X and Y belong together and that tokens are "
-            "described as they were for fit."
-        )
-    odd = 1.0 / (n_tokens + 1.0)
-    target = gold.sum() - odd * advantage
-    counts = (1.0 - odd) * np.bincount(y, minlength=n_labels) + odd * random_counts
-    unit = n_tokens / advantage  # of 1/T: by so much per unit of score a true label is likelier than others on average
+    def __init__(self, scores: ChainScores, Y: Sequence[np.ndarray]) -> None:
+        self._scores = scores
+        gold, y = scores.of(Y)
+        self._n_tokens, n_labels = scores.table.shape
+        self._raw_pairs = tuple(_open(part) for part in scores.pairs)
+        self._nothing = np.zeros(n_labels)
+        random_score, random_counts = self._expected(0.0, self._nothing)[1:]
+        self._advantage = gold.sum() - random_score
+        if not np.isfinite(self._advantage):
+            scores.check(marginals.log_partitions(scores.table, scores.offsets, scores.pairs))
+        if not self._advantage > 0.0:
+            raise ValueError(
+                f"The labels of Y score {gold.sum():.3g}, no more than labels at random do on average, "
+                f"{random_score:.3g}: no temperature makes probabilities of such scores. Check that X and Y belong "
+                "together and that tokens are described as they were for fit."
+            )
+        self._odd = 1.0 / (self._n_tokens + 1.0)
+        self._score = gold.sum() - self._odd * self._advantage
+        self._counts = (1.0 - self._odd) * np.bincount(y, minlength=n_labels) + self._odd * random_counts
+        self._y = y
 
-    def loss(x: np.ndarray) -> tuple[float, np.ndarray]:
-        b = x[1:] if offsets else np.zeros(n_labels)
-        log_z, score, found = expected(unit * x[0], b)
-        slope = np.concatenate([[unit * (score - target)], (found - counts) if offsets else []])
-        return (log_z - unit * x[0] * target - b @ counts) / n_tokens, slope / n_tokens
+    def _expected(self, sharpness: float, b: np.ndarray) -> tuple[float, float, np.ndarray]:
+        table, pairs = self._scores.scaled(sharpness, b)
+        return marginals.expectations(table, self._scores.offsets, pairs, self._scores.table, self._raw_pairs)
 
-    begin = np.concatenate([[1.0], np.zeros(n_labels if offsets else 0)])
-    bounds = [(1e-9, None)] + [(None, None)] * (begin.size - 1)
-    best = minimize(
-        loss, begin, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 1000, "ftol": 0.0, "gtol": 1e-9}
-    ).x
-    return Calibration(float(1.0 / (unit * best[0])), best[1:] - best[1:].mean() if offsets else None)
+    def likeliest(self, offsets: bool) -> tuple[float, np.ndarray]:
+        """β and b that fit sequences best."""
+        from scipy.optimize import minimize
+
+        unit = self._n_tokens / self._advantage  # of β: by so much per unit of score a true label beats a random one
+
+        def loss(x: np.ndarray) -> tuple[float, np.ndarray]:
+            b = x[1:] if offsets else self._nothing
+            log_z, score, counts = self._expected(unit * x[0], b)
+            slope = np.concatenate([[unit * (score - self._score)], counts - self._counts if offsets else []])
+            return (log_z - unit * x[0] * self._score - b @ self._counts) / self._n_tokens, slope / self._n_tokens
+
+        begin = np.concatenate([[1.0], self._nothing if offsets else []])
+        bounds = [(1e-9, None)] + [(None, None)] * (begin.size - 1)
+        means = {"maxiter": 1000, "ftol": 0.0, "gtol": 1e-9}
+        best = minimize(loss, begin, jac=True, method="L-BFGS-B", bounds=bounds, options=means).x
+        return float(unit * best[0]), best[1:] if offsets else self._nothing
+
+    def stretch(self, sharpness: float, b: np.ndarray) -> float:
+        """The number by which all scores are multiplied to fit marginals best."""
+        from scipy.optimize import minimize_scalar
+
+        wanted = self._odd * self._shares(0.0, self._nothing)
+        wanted[np.arange(self._y.size), self._y] += 1.0 - self._odd
+
+        def loss(log_stretch: float) -> float:
+            stretch = np.exp(log_stretch)
+            p = self._shares(stretch * sharpness, stretch * b)
+            return -float(np.sum(wanted * np.log(np.maximum(p, 1e-300))))  # 0 where it is less than a float can say
+
+        far = np.log(100.0)
+        return float(np.exp(minimize_scalar(loss, bounds=(-far, far), method="bounded", options={"xatol": 1e-5}).x))
+
+    def _shares(self, sharpness: float, b: np.ndarray) -> np.ndarray:
+        table, pairs = self._scores.scaled(sharpness, b)
+        marginals.marginals(table, self._scores.offsets, pairs)
+        return table
 
 
 def check_possible(scores: np.ndarray, Y: Sequence[object]) -> None:

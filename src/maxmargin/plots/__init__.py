@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 from .. import extensions
 from .convergence import bounds, convergence
 from .grid import segmentation
+from .reliability import reliability
 from .tables import confusion, transitions
 
 if TYPE_CHECKING:
     from ..vision.plots import *  # noqa: F403
 
-__all__ = ["bounds", "confusion", "convergence", "segmentation", "transitions"]
+__all__ = ["bounds", "confusion", "convergence", "reliability", "segmentation", "transitions"]
 __all__.extend(extensions.names("vision.plots"))
 
 

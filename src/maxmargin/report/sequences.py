@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..metrics import SegmentCounts, SegmentScores
 from . import numbers
 from .content import Data, ReportContent
 from .curves import convergence
 from .linear import by_class
-from .markup import Markup, element, facts, note, together
+from .markup import Markup, element, facts, note, table, together
 from .structural import Answers, Worst, compare, steps
 
 if TYPE_CHECKING:
@@ -38,18 +39,37 @@ def content(estimator: SequenceSVM, data: Data) -> ReportContent:
 
 
 def _compare(estimator: SequenceSVM, data: Data, told: ReportContent) -> None:
-    answers, lengths = Answers(), []
+    answers, lengths, segments = Answers(), [], SegmentCounts()
     for X, Y in data.pairs():
-        for x, y, answer in zip(X, Y, estimator.predict(X), strict=True):
-            truth = y.tolist() if hasattr(y, "tolist") else list(y)
+        truths, found = [y.tolist() if hasattr(y, "tolist") else list(y) for y in Y], estimator.predict(X)
+        if estimator.segments is not None:
+            segments.add(truths, found)
+        for x, truth, answer in zip(X, truths, found, strict=True):
             lengths.append(len(truth))
             answers.add(x, truth, answer, sum(a != b for a, b in zip(truth, answer, strict=True)))
     compare(told, data.name, answers, _examples)
+    if estimator.segments is not None:
+        scores = segments.scores()
+        told.results["F1 of segments"] = numbers.share(scores.micro.f1)
+        told.sections.insert(0, (f"Segments on {data.name}", _segments(scores)))
     told.facts = facts(
         ("sequences", len(lengths)),
         ("tokens", sum(lengths)),
         ("tokens per sequence", f"{np.mean(lengths):.1f}, at most {max(lengths)}" if lengths else "–"),
     )
+
+
+def _segments(scores: SegmentScores) -> Markup:
+    """Precision, recall and F1 by type of segment and on average."""
+    rows = [
+        [name, numbers.count(score.support), *[numbers.share(part) for part in score[:3]]]
+        for name, score in scores.rows()
+    ]
+    remark = (
+        "A segment is right if its first and last token and its type are. The micro average counts all segments "
+        "together, the macro average is the mean over types, the weighted one counts types by their true segments."
+    )
+    return together(note(remark), table(["segment", "true", "precision", "recall", "F1"], rows, "pairs by-label"))
 
 
 def _examples(worst: Sequence[Worst]) -> Markup:
