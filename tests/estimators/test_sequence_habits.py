@@ -147,6 +147,7 @@ def test_empty_sequences_have_probabilities_and_segments():
     assert svm.sequence_proba(longer)[1] == pytest.approx(svm.sequence_proba([X[0]])[0])
     assert [len(tokens) for tokens in svm.predict_marginals(longer)] == [0, 3, 0]
     assert svm.k_best_proba([], 2) == [([], 1.0)]
+    assert svm.explain([]).labels == []
     assert svm.score([[], *X], [[], *spelled]) == svm.score(X, y=spelled)
 
 
