@@ -1,6 +1,6 @@
 """Structural SVMs side by side with block-coordinate Frank-Wolfe, dlib and CRFsuite: time, quality, threads, memory.
 
-    python benchmarks/structured.py [--quick] [--only ocr,text,files,threads,memory] [--repeats 3] [--budget 120] [--resume]
+    python benchmarks/structured.py [--quick] [--only ocr,text,files,threads,memory] [--repeats 3] [--resume]
     python benchmarks/structured.py --report
 
 Needs the data folder (see sequence_data.py). Each cell goes to results/structured.json as soon as it is measured;

@@ -249,7 +249,7 @@ def files_section(cells: list[Cell]) -> str:
 
 
 FILES = """\
-*maxmargin from files* reads a CoNLL file, makes features from templates (`TokenFeatures()`) and trains; it tags lists of
+*maxmargin from files* reads a CoNLL file, makes features from templates (`TokenFeatures`) and trains; it tags lists of
 raw words. CRFsuite is given lists of attribute strings that are ready, in training and in tagging.
 """
 
