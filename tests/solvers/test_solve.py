@@ -403,3 +403,16 @@ def test_an_empty_row_finds_its_way_back():
     )
     solution = solve(Problem(constraints, L2()), DualCoordinate(0), warm=np.ones(2), tol=1e-6, max_passes=50)
     assert solution.converged and not solution.alpha[0]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("regularizer", [L2(), Bounded(0.0)], ids=["l2", "bounded"])
+def test_dense_rows_with_many_zeros_are_swept_as_sparse_ones_with_the_same_result(dtype, regularizer):
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(120, 30)) * (rng.random((120, 30)) < 0.2)).astype(dtype)
+    y = rng.integers(0, 4, size=120).astype(np.int32)
+    dense, sparse = (multiclass(as_rows(x, bias=1.0), y, 1.0 - np.eye(4), np.ones(1)) for x in (X, sp.csr_matrix(X)))
+    found = [solve(Problem(c, regularizer), DualCoordinate(random_state=0, block=1), tol=1e-6) for c in (dense, sparse)]
+    assert dense.rows.dense and dense._arrays.indices.size == np.count_nonzero(X)
+    assert (found[0].weights == found[1].weights).all()
+    assert found[0].certificate.upper == found[1].certificate.upper

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..data.arrays import without_zeros
 from ..kernels import rows as row_kernels
 from ..kernels.maps import WeightMap
 from ..problem import Rows, TotalLoss, Totals
@@ -49,6 +50,8 @@ class Closed(ABC):
     n_weights: int
     dual_shape: tuple[int, ...]
     budget: np.ndarray
+    _few_nonzeros = 0.0
+    """The largest share of non-zeros in dense rows at which kernels are faster on sparse ones."""
     _kernels: ModuleType
     _terms: tuple[Any, ...]
     _description: Description | None = None
@@ -113,6 +116,11 @@ class Closed(ABC):
     @abstractmethod
     def _bounded_linear(self, alpha: np.ndarray) -> tuple[float, float]:
         """``linear``, and by how much it may be off."""
+
+    def pack(self) -> None:
+        """Make the sparse copy of dense rows that sweeps are faster on."""
+        if self._few_nonzeros:
+            self._arrays = without_zeros(self.rows, self._few_nonzeros).arrays
 
     def sweep(
         self,

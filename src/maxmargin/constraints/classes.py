@@ -39,6 +39,7 @@ class Classes(Closed):
     """
 
     _kernels = kernels
+    _few_nonzeros = 1 / 3
 
     def __init__(self, rows: Rows, label: np.ndarray, cost: np.ndarray, budget: np.ndarray) -> None:
         super().__init__(rows)

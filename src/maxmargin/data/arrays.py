@@ -7,6 +7,7 @@ looked at first: ``checked_sparse`` costs one scan, and nothing is copied that i
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from ..validation import check_unmasked
 from .errors import DataError
 
 _EMPTY = np.empty(0, np.int32)
+_SOME = 1 << 20  # values looked at together
 _UNSIGNED = {4: np.uint32, 8: np.uint64}  # by the bytes of an index
 _MEND = (
     "Build the matrix again from rows, columns and values: scipy.sparse.coo_matrix((values, (rows, columns)), shape)."
@@ -295,3 +297,34 @@ def usable_rows(
     else:
         message = f"{where}. Fill in or drop values that are not finite first."
     raise DataError(message, path=path, row=int(first + row), column=column)
+
+
+def without_zeros(rows: Rows, most: float) -> Rows:
+    """Dense rows as sparse ones, a copy, where at most this share of the values is not zero; else the same rows.
+
+    >>> without_zeros(as_rows(np.array([[0.0, 3.0, 0.0, 0.0]])), most=0.3).indices.tolist()
+    [1]
+    """
+    if not rows.dense or rows.data.size == 0 or _share_of_nonzeros(rows.data[:_SOME]) > most:
+        return rows
+    table = rows.data.reshape(rows.n_rows, rows.width)
+    indptr = np.zeros(rows.n_rows + 1, np.int64)
+    size = max(_SOME // rows.width, 1)
+    blocks = [table[at : at + size] for at in range(0, rows.n_rows, size)]
+    for n, block in enumerate(blocks):
+        indptr[n * size + 1 : (n + 1) * size + 1] = np.count_nonzero(block, axis=1)
+    np.cumsum(indptr, out=indptr)
+    if not 0 < indptr[-1] <= most * rows.data.size:  # without any index they would count as dense
+        return rows
+    indices, data = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], rows.data.dtype)
+    for n, block in enumerate(blocks):
+        where = np.flatnonzero(block)
+        part = slice(indptr[n * size], indptr[n * size] + where.size)
+        indices[part], data[part] = where % rows.width, block.reshape(-1)[where]
+    if indptr[-1] <= np.iinfo(np.int32).max:
+        indptr = indptr.astype(np.int32)
+    return replace(rows, indptr=indptr, indices=indices, data=data)
+
+
+def _share_of_nonzeros(values: np.ndarray) -> float:
+    return float(np.count_nonzero(values)) / values.size

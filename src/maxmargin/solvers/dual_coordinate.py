@@ -72,6 +72,7 @@ class DualCoordinate:
                 f"{type(constraints).__name__} has no compiled steps for {problem.regularizer!r}. "
                 "Write the constraints out with `.explicit()` first."
             )
+        constraints.pack()
         alpha = np.zeros(constraints.dual_shape) if warm is None else constraints.feasible(warm)
         v = np.zeros(problem.n_weights) if warm is None else constraints.combine(alpha)
         linear = 0.0 if warm is None else constraints.linear(alpha)

@@ -79,4 +79,22 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-one_blas_thread = WhileAsked(lambda: _blas().limit(limits=1, user_api="blas").restore_original_limits)
+def _limit_blas() -> Callable[[], object]:
+    limit = _blas().limit(limits=1, user_api="blas")
+
+    def restore() -> None:
+        _let_go()
+        limit.restore_original_limits()
+        _let_go()
+
+    return restore
+
+
+def _let_go() -> None:
+    """From version 3.8 on, threadpoolctl lets the first thread that sets a limit alone change it; others do in vain."""
+    for library in _blas().lib_controllers:
+        if hasattr(library, "clear_controlling_thread"):
+            library.clear_controlling_thread(force=True)
+
+
+one_blas_thread = WhileAsked(_limit_blas)
