@@ -161,6 +161,9 @@ def _sequences(X: Any, kind: Any, thorough: bool) -> None:
         _used(SequenceSVM(), given, labels)
     if thorough:
         _used(SequenceSVM(solver="cutting_plane", tol=0.1), sequences, labels)
+    tagger = SequenceSVM(random_state=0).fit(sequences, labels).calibrate(sequences, labels)
+    tagger.sequence_proba(sequences)
+    tagger.segment_proba(sequences[:1], [[(0, 1, labels[0][0])]])
 
 
 def _multilabel(X: object, kind: Any, thorough: bool) -> None:

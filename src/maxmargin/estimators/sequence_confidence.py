@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
@@ -124,8 +124,8 @@ class WithProbabilities(StructuredEstimator):
             prepared = self.prepare(X)
             labels = numbered(self.predict(prepared).tolist(), self.classes_)
         else:
-            X, Y = as_pairs(X, Y, self.features)
-            prepared = self.prepare(X)
+            tokens, Y = as_pairs(cast(Examples, X), Y, self.features)
+            prepared = self.prepare(tokens)
             check_lengths(prepared, Y)
             labels = numbered(Y, self.classes_)
         found = self._distribution(prepared).log_probabilities(labels)
