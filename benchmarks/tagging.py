@@ -13,6 +13,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "CoNLL-2000": {"C": 0.2, "tol": 0.05, "loss": "hamming"},
     "EWT": {"C": 0.2, "tol": 0.05, "loss": "hamming"},
 }
+# Chains of second order, and segments of at least one token with features of their own, with the same settings.
+OURS = ["maxmargin", "maxmargin, order 2", "maxmargin, segments"]
 SCORES = {"CoNLL-2000": spans.span_f1, "EWT": spans.accuracy}
 
 
@@ -50,8 +52,12 @@ class MaxMargin:
 
 
 def tagger(name: str, task: str) -> Tagger:
-    if name == "maxmargin":
-        return MaxMargin(SETTINGS[task])
+    if name == "maxmargin, segments":
+        from segment_tagger import SegmentTagger
+
+        return SegmentTagger({key: SETTINGS[task][key] for key in ("C", "tol")})
+    if name in OURS:
+        return MaxMargin(SETTINGS[task] | ({"order": 2} if name == "maxmargin, order 2" else {}))
     from peer_crfsuite import CrfSuite
 
     return CrfSuite(name)
@@ -61,7 +67,7 @@ def measure(name: str, task: str, limit: int | None = None) -> dict[str, Any]:
     """Trains on `limit` sentences (all by default) and tags the test sentences."""
     doctest.testmod(spans, raise_on_error=True)
     train, test = sentences(task, "train", limit), sentences(task, "test", limit)
-    if name == "maxmargin":
+    if name in OURS:
         # A few sentences load the compiled kernels; a full cache on disk is taken for granted.
         few = tagger(name, task)
         few.fit(few.prepare((train[0][:50], train[1][:50])))
@@ -79,7 +85,7 @@ def measure(name: str, task: str, limit: int | None = None) -> dict[str, Any]:
         "cpu_training": training,
         "tokens_per_second": tokens / tagging,
         "tokens_per_second_from_lists": tokens / from_lists,
-        "settings": SETTINGS[task] if name == "maxmargin" else {},
+        "settings": SETTINGS[task] if name in OURS else {},
     }
 
 

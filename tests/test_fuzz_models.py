@@ -40,6 +40,9 @@ def _fitted():
     yield mm.StructuralSVM(models.Multiclass()), X, y
     yield mm.StructuralSVM(models.Graph()), trees, [np.array([0, 1, 0])] * 4
     yield mm.SequenceSVM(allowed_transitions="observed"), words, tags
+    yield mm.SequenceSVM(order=2), words, tags
+    pieces = [[(0, 2, 1), (2, 3, 0)], [(0, 1, 0), (1, 3, 1)]]
+    yield mm.StructuralSVM(models.SemiMarkov()), list(X[:6].reshape(2, 3, 3)), pieces
     yield mm.SequenceSVM(segments="iob2"), words, [["O", "B-X", "I-X"], ["B-X", "O"]]
     yield mm.MultilabelSVM(edges="full"), X, (X > 0).astype(int)
     yield mm.LatentSVC(), bags, np.arange(9) % 3

@@ -30,17 +30,17 @@ from .constraints.oracle import (
 )
 from .constraints.searched import violations
 from .data.arrays import as_rows
-from .data.given import check_given, check_width, chunks_of
+from .data.source_checks import check_given, check_width, chunks_of
 from .kernels import maps
 from .kernels.losses import cost
 from .latent.plain import Completed, PlainLatentOracle
 from .losses import shape_of
 from .problem import Problem
-from .protocols import Chunk, LatentModel, Loss, Model, OracleError, Regularizer, Seed, Solver, Source, is_seekable
+from .protocols import Chunk, LatentModel, Loss, Model, OracleError, Regularizer, Seed, Solver, Source
 from .regularizers import L2
 from .solvers import certify, solve
 from .solvers.certificate import lower_bound
-from .validation import check_object, lacking, shown, whole
+from .validation import check_object, is_seekable, lacking, shown, whole
 
 
 def check_regularizer(regularizer: Regularizer, n_weights: int, *, random_state: Seed = 0) -> None:

@@ -17,7 +17,7 @@ _BAR = "height:6px;border-radius:3px;background:linear-gradient(90deg,#2f86c9,{e
 _SMALL = "font-size:12px;opacity:.75"
 
 
-def bracket(certificate: Certificate, note: str = "") -> str:
+def as_html(certificate: Certificate, note: str = "") -> str:
     """The certificate as HTML that needs no style sheet; ``note`` is one more line below."""
     lower, upper = told_apart(certificate.lower, certificate.upper)
     bar = _BAR.format(end="#d9674e" if math.isfinite(certificate.upper) else "transparent")

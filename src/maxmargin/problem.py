@@ -33,9 +33,9 @@ class Rows:
         Shape of the stored matrix.
     bias : float
         If not zero, every row has one more entry with this value, which is not stored.
-    first, second : int arrays
-        If not empty, row i means stored row ``first[i]`` minus stored row ``second[i]``; the first alone where
-        ``second[i]`` is negative.
+    plus, minus : int arrays
+        If not empty, row i means stored row ``plus[i]`` minus stored row ``minus[i]``; the former alone where
+        ``minus[i]`` is negative.
     """
 
     indptr: np.ndarray
@@ -44,8 +44,8 @@ class Rows:
     n_rows: int
     width: int
     bias: float = 0.0
-    first: np.ndarray = field(default_factory=lambda: np.empty(0, np.int32))
-    second: np.ndarray = field(default_factory=lambda: np.empty(0, np.int32))
+    plus: np.ndarray = field(default_factory=lambda: np.empty(0, np.int32))
+    minus: np.ndarray = field(default_factory=lambda: np.empty(0, np.int32))
 
     @property
     def n_weights(self) -> int:
@@ -65,10 +65,10 @@ class Rows:
         """The same as kernels read it."""
         from .kernels.rows import RowArrays
 
-        return RowArrays(self.indptr, self.indices, self.data, self.width, float(self.bias), self.first, self.second)
+        return RowArrays(self.indptr, self.indices, self.data, self.width, float(self.bias), self.plus, self.minus)
 
     def __len__(self) -> int:
-        return self.first.size if self.second.size else self.n_rows
+        return self.plus.size if self.minus.size else self.n_rows
 
 
 @dataclass(frozen=True)
@@ -145,17 +145,19 @@ class Rivals:
 class Planes:
     """Dual variables of an open problem: a share α for some answers to some examples.
 
-    Answers rather than feature vectors are kept, so that whoever has the data can form the vectors anew. ``totals`` is
-    what all shares come to, where somebody has formed them.
+    Answers rather than feature vectors are kept, so that whoever has the data can form the vectors anew.
     """
 
     example: np.ndarray
     labels: Sequence[Any]
     alpha: np.ndarray
-    totals: Totals | None = None
 
     def __len__(self) -> int:
         return self.alpha.size
+
+    def __rmul__(self, factor: float) -> Planes:
+        """So many times these shares."""
+        return Planes(self.example, self.labels, factor * self.alpha)
 
     def chosen(self, which: np.ndarray) -> Planes:
         """Those that have these numbers, in this order."""
@@ -215,17 +217,17 @@ class Problem:
         return is_pure(self.regularizer)
 
     @property
-    def closed(self) -> Closed:
-        """The constraints, for solvers that need all in memory; ``constraints.closed`` says only that all are known."""
+    def in_memory(self) -> Closed:
+        """The constraints, for solvers that need all in memory."""
         return self._held_in("memory")
 
     @property
-    def blocked(self) -> Blocked:
+    def in_blocks(self) -> Blocked:
         """The constraints, for solvers that read them block by block."""
         return self._held_in("blocks")
 
     @property
-    def open(self) -> Searched:
+    def searched(self) -> Searched:
         """The constraints, for solvers that search for them."""
         return self._held_in("oracle")
 
@@ -280,9 +282,9 @@ class Certificate:
         )
 
     def _repr_html_(self) -> str:
-        from .notebook import bracket
+        from .notebook import as_html
 
-        return bracket(self)
+        return as_html(self)
 
 
 @dataclass(frozen=True)
@@ -373,9 +375,9 @@ class LatentSolution:
         return f"objective {self.objective:.8g}, {self.weights.size} weights, {bounds}"
 
     def _repr_html_(self) -> str:
-        from .notebook import bracket
+        from .notebook import as_html
 
-        return bracket(self.certificate, self._summary())
+        return as_html(self.certificate, self._summary())
 
 
 @dataclass(frozen=True)
@@ -404,6 +406,6 @@ class Solution:
         return f"{ended}, {self.weights.size} weights, {len(self.history)} passes{seconds}"
 
     def _repr_html_(self) -> str:
-        from .notebook import bracket
+        from .notebook import as_html
 
-        return bracket(self.certificate, self._summary())
+        return as_html(self.certificate, self._summary())

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from .validation import is_seekable as is_seekable, is_source as is_source  # noqa: PLC0414  # users ask for them here
+
 if TYPE_CHECKING:
     from .kernels.losses import LossShape
     from .problem import Problem, Rivals, TotalLoss, Totals
@@ -42,7 +44,12 @@ class Chunk:
 class Source(Protocol):
     """Data, in memory or not, that can be read again and again, from its beginning to its end.
 
-    ``len(source)`` is the number of examples; ``maxmargin.checks.check_source`` tests a source.
+    ``len(source)`` is the number of examples; ``maxmargin.checks.check_source`` tests a source. Optional:
+
+    - ``fingerprint``: see ``Seekable``; else a source is known by its length and its first chunk.
+    - ``origin``: a dictionary, how to read more of the same data; fitted estimators keep it as ``origin_``.
+    - ``keep_within(memory)``: read no further ahead than so many bytes allow, from now on.
+    - ``skipped``, ``n_skipped``: what the last pass could not use: a few lines of text, and how many rows.
     """
 
     @property
@@ -88,16 +95,6 @@ class Seekable(Source, Protocol):
         """The memory of chunk i is not needed for now: nothing of it is in use any more."""
 
 
-def is_source(data: Any) -> bool:
-    """Whether this is data in chunks rather than in memory (arrays of other libraries may have ``chunks``, a tuple)."""
-    return callable(getattr(data, "chunks", None))
-
-
-def is_seekable(source: Source) -> bool:
-    """Whether the chunks of a source can be read in any order."""
-    return callable(getattr(source, "chunk", None)) and hasattr(source, "offsets")
-
-
 class Model(Protocol):
     """All that a user writes for a new kind of output.
 
@@ -109,6 +106,7 @@ class Model(Protocol):
     - ``joined(models)``: the model that knows its own sizes and theirs, where each was sized on a part of the data.
     - ``oracle(X, Y)``: an ``Oracle``, a compiled search over whole data sets.
     - ``predict_all(X, w)``: many predictions at once.
+    - ``called``: what these methods are called where the model comes from, for messages.
     """
 
     @property
@@ -129,6 +127,8 @@ class Model(Protocol):
 
 class Oracle(Protocol):
     """A model bound to data: finds the answers that violate the margin most.
+
+    Optional, where examples of a stream are gone: ``live``, those that can still be searched.
 
     Optional, for data of which only a part is in memory at a time (``constraints.sourced``):
 
@@ -180,7 +180,7 @@ class LatentModel(Model, Protocol):
     ``features(x, answer)`` takes such a pair, ``predict`` and ``most_violated`` give one, and ``loss(y, answer)`` is
     zero where ŷ is y, whatever ẑ. Optional, used where present:
 
-    - ``exact``, ``sized``, ``joined``, ``predict_all``: as for ``Model``.
+    - ``exact``, ``sized``, ``joined``, ``predict_all``, ``called``: as for ``Model``.
     - ``latent_scores(x, y, w)``: w·φ(x, y, z) for every z there is, where these can be listed. A latent value is then
       its number in that list.
     - ``propose(x, y, z, w, rng)``: one small change of z where they cannot; as likely as the change back.
@@ -188,6 +188,8 @@ class LatentModel(Model, Protocol):
     - ``groups``: lists of weights, one for each state that the group norm may drop; ``states``: their names.
     - ``regularizer``: the one that its weights need (bounds on some of them, say), where the user gives none.
     - ``latent_oracle(X, Y)``: a ``LatentOracle``, compiled for whole data sets.
+    - ``latent_objective(X, Y, budget, regularizer)``: a ``LatentObjective``, where bounds fix something else than
+      latent values of the truth. The methods above may then be left out.
     """
 
     def complete(self, x: Any, y: Any, w: np.ndarray) -> Any:
@@ -229,7 +231,10 @@ class LatentOracle(Protocol):
 class LatentObjective(Protocol):
     """F(w) = Ω(w) + Σ_i C_i·(loss of example i), not convex, and its convex upper bounds.
 
-    What is fixed makes a bound: one latent value (or policy, …) for each example, in a sequence of length n.
+    What is fixed makes a bound: one latent value (or policy, …) for each example, in a sequence of length n. Optional,
+    where bounds are searched: ``oracle``, the ``LatentOracle``, whose ``truths`` let the cache of one bound serve the
+    next, and ``with_oracle(oracle)``, the same objective with examples that are searched elsewhere. ``listable`` says
+    whether latent values are numbers, where that is decided by all examples: the objective of some is told.
     """
 
     n_examples: int
@@ -286,8 +291,9 @@ class Constraints(Protocol):
     Optional, used where present by closed ones:
 
     - ``describe()``: a ``constraints.description.Description``, the few numbers that solvers are chosen by.
-    - ``as_slots(whole)``: ``constraints.slots.Slots``, the arrays of Newton steps. ``whole`` describes the
+    - ``as_slots(of_all)``: ``constraints.slots.InteriorSlots``, the arrays of Newton steps; ``of_all`` describes the
       whole problem.
+    - ``n_constraints``: how many there are, to be shown.
     - ``interior_rows(n_threads)``: what answers as ``solvers.interior_rows.InteriorRows`` does, where rows are not at
       hand.
     """
@@ -314,7 +320,7 @@ class Regularizer(Protocol):
     """A strongly convex Ω, seen through v = Σ α (truth − rival).
 
     Optional: ``value_error(w)`` and ``conjugate_error(v, error)``, what rounding may have changed in ``value`` and
-    ``conjugate`` where these are more than sums of a few products for each weight (``regularizers.rounding``).
+    ``conjugate`` where these are more than sums of a few products for each weight (``regularizers.shape``).
 
     One that is not strongly convex says ``pure = True`` and has three methods more, for proximal steps:
     ``around(centre, l2)``, the same Ω with l2/2 ‖w − centre‖² added; ``dual_radius()``, the largest ‖v‖ for which Ω*(v)
@@ -369,10 +375,16 @@ class Solver(Protocol):
     Optional: ``save(state, settled)``, a dictionary of all that a run can go on from, and ``restore(problem, saved)``.
     Without them it is the dual variables, and ``start``. Where ``settled`` is False a step was broken off, and None
     says that what was saved before is worth more.
+
+    Optional, for solvers that keep what a search has found:
+
+    - ``relabel(problem, state, ids, rows)``: the state to go on with where the truths of these examples have changed by
+      ``rows``, those when the cache began minus the new ones. Searches over bounds have one such solver for all.
+    - ``absorb(problem, state, tol)``: the state after the next examples of a stream, which ``partial_fit`` needs.
     """
 
     def start(self, problem: Problem, warm: Any = None) -> Any:
-        """A state, which has what ``solvers.state.Progress`` says; from these dual variables, if there are any."""
+        """A state, which has what ``solvers.solve.SolverState`` says; from these dual variables, if there are any."""
 
     def step(self, problem: Problem, state: Any) -> Any:
         """One pass."""

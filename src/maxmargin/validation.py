@@ -44,6 +44,16 @@ def lacking(value: object, *names: str) -> list[str]:
     return [name for name in names if not hasattr(kind, name) and not hasattr(value, name)]
 
 
+def is_source(data: object) -> bool:
+    """Whether this is data in chunks rather than in memory (arrays of other libraries may have ``chunks``, a tuple)."""
+    return callable(getattr(data, "chunks", None))
+
+
+def is_seekable(source: object) -> bool:
+    """Whether the chunks of a source can be read in any order."""
+    return callable(getattr(source, "chunk", None)) and hasattr(source, "offsets")
+
+
 def check_object(name: str, value: object) -> Any:
     """The value, unless it is a class where an object of it is needed: the parentheses were forgotten."""
     if isinstance(value, type):

@@ -96,7 +96,7 @@ def test_sides_and_rows_named_by_number_equal_rows_written_out(name, sparse, rng
     example, loss = np.repeat(np.arange(5), np.diff(first)), rng.uniform(0.5, 1.5, size=20)
     regularizer, solver, terms = EVERY[name](rng, 6)
     stored = as_rows(sp.csr_matrix(X) if sparse else X, bias=0.5)
-    rows = replace(stored, first=picked, second=np.full(20, -1, np.int8))  # types that kernels are compiled for anyway
+    rows = replace(stored, plus=picked, minus=np.full(20, -1, np.int8))  # types that kernels are compiled for anyway
     constraints = SharedSlack(rows, loss, first, budget, side)
     wide = side[example, None] * np.hstack([X[picked], np.full((20, 1), 0.5)])
     optimum = solver(wide, loss, example, budget, **terms).value

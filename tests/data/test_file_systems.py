@@ -14,7 +14,7 @@ from svmlight_text import write_svmlight
 
 import maxmargin as mm
 from maxmargin.data import DataError
-from maxmargin.data.runs import split
+from maxmargin.data.selections import split
 from maxmargin.data.stores import Store
 
 N, D = 90, 12

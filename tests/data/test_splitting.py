@@ -33,7 +33,7 @@ from source_kinds import (
 
 import maxmargin as mm
 from maxmargin.data import DataError
-from maxmargin.data.runs import Selection, balanced, split
+from maxmargin.data.selections import Selection, balanced, split
 
 BY_NAME = [*MAPPED, *SHARDS]  # what other processes open for themselves
 

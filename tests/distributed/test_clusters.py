@@ -12,7 +12,7 @@ from sklearn.datasets import dump_svmlight_file
 from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin as mm
-from maxmargin.data.memory import Arrays
+from maxmargin.data.array_source import Arrays
 from maxmargin.distributed.ascent import ShardAscent
 from maxmargin.regularizers import Bounded, GaussianPrior, GroupNorm
 

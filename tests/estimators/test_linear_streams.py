@@ -17,7 +17,8 @@ from maxmargin.losses import Hinge, SmoothedHinge, SquaredHinge
 from maxmargin.models import binary
 from maxmargin.regularizers import L2, Bounded, GaussianPrior, GroupNorm
 from maxmargin.regularizers.linearly_shifted import LinearlyShifted
-from maxmargin.solvers import DualCoordinate, StreamAscent, certify, solve, stream_ascent
+from maxmargin.solvers import DualCoordinate, InteriorPoint, certify, solve, stream_ascent
+from maxmargin.solvers.stream_ascent import StreamAscent
 
 N = 600
 
@@ -211,6 +212,17 @@ def test_what_needs_all_data_or_compiled_steps_is_refused():
         LinearSVC(regularizer=GroupNorm([[0, 1, 2, 3, 4]], l2=1.0)).partial_fit(X, y)
 
 
+def _started(n_weights):
+    """A stream whose pool has room for a few rows only."""
+    solver = StreamAscent(memory=2500, random_state=0)
+    rows = as_rows(np.empty((0, n_weights)))
+    return solver, solver.start(Problem(binary(rows, np.empty(0, np.int8), np.ones(1)), L2()))
+
+
+def _absorb(solver, state, block):
+    solver.absorb([Problem(block, L2())], [state])
+
+
 @pytest.mark.parametrize("loss", [Hinge(), SquaredHinge(), SmoothedHinge()])
 def test_row_that_is_larger_than_the_pool_is_frozen_at_once(loss):
     rng = np.random.default_rng(0)
@@ -218,13 +230,12 @@ def test_row_that_is_larger_than_the_pool_is_frozen_at_once(loss):
     X[30] = rng.normal(size=400)
     X, y = X.tocsr(), np.where(np.arange(60) % 2, 1, -1).astype(np.int8)
     C = np.array([0.5])
-    solver = StreamAscent(memory=2500, random_state=0)
-    state = solver.start(L2(), 400)
+    solver, state = _started(400)
     for part in _pieces(10, 60):
-        solver.absorb(state, binary(as_rows(X[part]), y[part], C, loss=loss))
+        _absorb(solver, state, binary(as_rows(X[part]), y[part], C, loss=loss))
     problem = Problem(binary(as_rows(X), y, C, loss=loss), L2())
     assert state.n_seen == 60
-    assert 30 not in state.pool.place and state.has_frozen(30)
+    assert 30 not in state.pool.place and state.last_frozen >= 30
     reached = certify(problem, state.weights(), state.shares())
     assert reached.lower == pytest.approx(state.lower, rel=1e-9)
     best = solve(problem, DualCoordinate(random_state=0), tol=1e-8).certificate
@@ -236,12 +247,11 @@ def test_weights_are_those_of_a_frozen_row_where_the_pool_is_empty():
     X, y = sp.eye(10, 400, format="lil"), np.where(np.arange(10) % 2, 1, -1).astype(np.int8)
     X[9], C = 0.1, np.array([0.5])
     X = X.tocsr()
-    solver = StreamAscent(memory=2500, random_state=0)
-    state = solver.start(L2(), 400)
-    solver.absorb(state, binary(as_rows(X), y, C))
+    solver, state = _started(400)
+    _absorb(solver, state, binary(as_rows(X), y, C))
     before = state.weights()
     assert not len(state.pool)
-    solver.absorb(state, binary(as_rows(X[9:]), -y[9:], C))
+    _absorb(solver, state, binary(as_rows(X[9:]), -y[9:], C))
     assert not len(state.pool) and not np.array_equal(before, state.weights())
     assert np.array_equal(state.weights(), state.map.weights())
 
@@ -253,10 +263,9 @@ def test_newton_steps_on_the_pool_know_of_frozen_rows(monkeypatch):
     X, y = _binary()
     y, C = y.astype(np.int8), np.array([0.3])
     monkeypatch.setattr(stream_ascent, "interior_point_pays", lambda problem, tol: True)
-    solver = StreamAscent(memory=2500, random_state=0)
-    state = solver.start(L2(), 6)
+    solver, state = _started(6)
     for part in _pieces(100):
-        solver.absorb(state, binary(as_rows(X[part]), y[part], C))
+        _absorb(solver, state, binary(as_rows(X[part]), y[part], C))
         seen = Problem(binary(as_rows(X[: part.stop]), y[: part.stop], C), L2())
         assert certify(seen, state.weights()).upper <= 1.1 * certify(seen, state.map.weights()).upper
 
@@ -325,9 +334,8 @@ def test_chunk_that_fails_in_its_midst_is_forgotten_or_counted_whole(owner, work
     X, y = _binary()
     y, C = y.astype(np.int8), np.array([0.3])
     monkeypatch.setattr(stream_ascent, "interior_point_pays", lambda problem, tol: newton)
-    solver = StreamAscent(memory=2500, random_state=0)
-    state = solver.start(L2(), 6)
-    solver.absorb(state, binary(as_rows(X[:40]), y[:40], C))
+    solver, state = _started(6)
+    _absorb(solver, state, binary(as_rows(X[:40]), y[:40], C))
     done, calls = getattr(owner, work), []
 
     def fails(*args):
@@ -339,16 +347,44 @@ def test_chunk_that_fails_in_its_midst_is_forgotten_or_counted_whole(owner, work
 
     with monkeypatch.context() as patch, pytest.raises(MemoryError):
         patch.setattr(owner, work, fails)
-        solver.absorb(state, binary(as_rows(X[40:140]), y[40:140], C))
+        _absorb(solver, state, binary(as_rows(X[40:140]), y[40:140], C))
     frozen = any((place >= 40).any() for place, _ in state.frozen)
     assert state.n_seen == (140 if frozen else 40)
     assert (state.pool.place < state.n_seen).all()
     for n in (state.n_seen, N):
         if n == N:
-            solver.absorb(state, binary(as_rows(X[state.n_seen :]), y[state.n_seen :], C))
+            _absorb(solver, state, binary(as_rows(X[state.n_seen :]), y[state.n_seen :], C))
         seen, shares = binary(as_rows(X[:n]), y[:n], C), state.shares()
         assert state.map.v == pytest.approx(seen.combine(shares), rel=1e-9, abs=1e-12)
         assert state.lower == pytest.approx(certify(Problem(seen, L2()), state.weights(), shares).lower, rel=1e-9)
+        assert state.proved() == pytest.approx(state.lower, rel=1e-9)
+
+
+@pytest.mark.parametrize("newton", [False, True])
+def test_chunk_that_is_interrupted_is_forgotten_or_counted_whole(newton, monkeypatch):
+    X, y = _binary()
+    y, C = y.astype(np.int8), np.array([0.3])
+    monkeypatch.setattr(stream_ascent, "interior_point_pays", lambda problem, tol: newton)
+    solver, state = _started(6)
+    _absorb(solver, state, binary(as_rows(X[:40]), y[:40], C))
+    inner, calls = InteriorPoint if newton else DualCoordinate, []
+    step = inner.step
+
+    def interrupted(*args):
+        calls.append(step(*args))
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return calls[-1]
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(inner, "step", interrupted)
+        _absorb(solver, state, binary(as_rows(X[40:140]), y[40:140], C))
+    assert state.n_seen == (140 if state.last_frozen >= 40 else 40)
+    for n in (state.n_seen, N):
+        if n == N:
+            _absorb(solver, state, binary(as_rows(X[state.n_seen :]), y[state.n_seen :], C))
+        seen, shares = binary(as_rows(X[:n]), y[:n], C), state.shares()
+        assert state.map.v == pytest.approx(seen.combine(shares), rel=1e-9, abs=1e-12)
         assert state.proved() == pytest.approx(state.lower, rel=1e-9)
 
 
@@ -356,9 +392,8 @@ def test_chunk_counts_if_only_its_first_row_is_frozen(monkeypatch):
     X, y = sp.eye(20, 400, format="lil"), np.where(np.arange(20) % 2, 1, -1).astype(np.int8)
     X[10] = 0.1  # larger than the pool
     X, C = X.tocsr(), np.array([0.5])
-    solver = StreamAscent(memory=2500, random_state=0)
-    state = solver.start(L2(), 400)
-    solver.absorb(state, binary(as_rows(X[:10]), y[:10], C))
+    solver, state = _started(400)
+    _absorb(solver, state, binary(as_rows(X[:10]), y[:10], C))
     add = Pool.add
 
     def fails(self, block, examples, *rest):
@@ -368,7 +403,7 @@ def test_chunk_counts_if_only_its_first_row_is_frozen(monkeypatch):
 
     monkeypatch.setattr(Pool, "add", fails)
     with pytest.raises(MemoryError):
-        solver.absorb(state, binary(as_rows(X[10:]), y[10:], C))
+        _absorb(solver, state, binary(as_rows(X[10:]), y[10:], C))
     assert state.last_frozen == 10 and state.n_seen == 20
 
 
@@ -378,15 +413,15 @@ def test_chunk_that_fails_in_one_class_is_learned_by_none(error, memory, monkeyp
     """Bounds are sums over classes, of the same examples: some would count a chunk that is given again twice."""
     X, y = _classes()
     svm = LinearSVC(multi_class="ovr", memory=memory, random_state=0).partial_fit(X[:300], y[:300])
-    absorb, calls = StreamAscent.absorb, []
+    step, calls = StreamAscent.step, []
 
-    def second_fails(self, state, block):
+    def second_fails(self, problem, state):
         calls.append(state)
         if len(calls) == 2:
             raise error
-        absorb(self, state, block)
+        return step(self, problem, state)
 
-    monkeypatch.setattr(StreamAscent, "absorb", second_fails)
+    monkeypatch.setattr(StreamAscent, "step", second_fails)
     with pytest.raises(error):
         svm.partial_fit(X[300:], y[300:])
     assert len({state.n_seen for state in svm._stream.states}) == 1

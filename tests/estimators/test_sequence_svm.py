@@ -430,3 +430,31 @@ def test_observed_transitions_add_up_over_a_stream():
     svm = SequenceSVM(allowed_transitions="observed", random_state=0).partial_fit(*first).partial_fit(*second)
     assert {(a, b) for a, b, _ in svm.top_transitions(4)} == {("A", "B"), ("B", "A")}
     assert svm.certify([*first[0], *second[0]], [*first[1], *second[1]]).lower >= 0.0
+
+
+def test_weights_of_three_labels_in_a_row_tell_what_pairs_cannot(tmp_path):
+    """Two of a kind, then two of the other: without features, the two labels before say which one comes."""
+    X = [[["first"]] * 2 + [[]] * n for n in (4, 7, 9)]
+    Y = [list("aabbaabbaab")[: len(x)] for x in X]
+    pairs, triples = (SequenceSVM(C=10.0, order=order, random_state=0).fit(X, Y) for order in (1, 2))
+    assert triples.score(X, Y) == 1.0 > pairs.score(X, Y)
+    assert triples.transitions2_.shape == (2, 2, 2) and triples.transitions_.shape == (2, 2)
+    assert triples.transitions2_[0, 0, 1] > triples.transitions2_[0, 0, 0]
+    with pytest.raises(AttributeError, match="order=2"):
+        pairs.transitions2_  # noqa: B018
+    triples.save(tmp_path / "tagger.safetensors")
+    loaded = mm.load(tmp_path / "tagger.safetensors")
+    assert _found(loaded, X) == _found(triples, X) == Y
+    assert loaded.certify(X, Y) == triples.certify(X, Y)
+    best, second = triples.k_best(X[0], 2)
+    assert best[0] == Y[0]
+    assert triples.margins(X)[0].min() == pytest.approx(best[1] - second[1])
+
+
+def test_streams_of_second_order_keep_their_triples_when_features_come_along():
+    svm = SequenceSVM(order=2, random_state=0)
+    for x, y in zip(X_WORDS, Y_WORDS, strict=True):
+        svm.partial_fit([x], [y], classes=sorted({label for y in Y_WORDS for label in y}))
+    best = SequenceSVM(order=2, tol=1e-5, random_state=0).fit(X_WORDS, Y_WORDS).certificate_
+    found = svm.certify(X_WORDS, Y_WORDS)
+    assert found.lower <= best.upper and found.upper >= best.lower

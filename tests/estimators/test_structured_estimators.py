@@ -34,6 +34,7 @@ TASKS = {
     "tags": (lambda **settings: StructuralSVM(Tags(), **settings), _tags),
     "chain": (lambda **settings: StructuralSVM(Chain(), **settings), _chains),
     "sequences": (SequenceSVM, _chains),
+    "second order": (lambda **settings: SequenceSVM(order=2, start=True, **settings), _chains),
     "labels": (lambda **settings: MultilabelSVM(edges="full", **settings), _labels),
 }
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from user_models import dense, is_allowed, labellings
 
 from maxmargin.data.sequences import Sequences
-from maxmargin.inference import viterbi
+from maxmargin.inference import second_order, viterbi
 from maxmargin.kernels import chains as chain_kernels
 from maxmargin.models import Chain
 
@@ -22,13 +22,15 @@ def _score(model, x, y, w):
     K, d = model.n_labels, model.n_features
     emission, rest = w[: K * d].reshape(d, K), w[K * d :]
     blocks = []
-    for present, size in ((model.bias, K), (model.transitions, K * K), (model.start, K), (model.end, K)):
+    sizes = ((model.bias, K), (model.transitions, K * K), (model.start, K), (model.end, K), (model.order == 2, K**3))
+    for present, size in sizes:
         blocks.append(rest[: size * present] if present else np.zeros(size))
         rest = rest[size * present :]
     assert rest.size == 0
-    bias, transition, start, end = blocks
+    bias, transition, start, end, triple = blocks
     total = sum(x[t] @ emission[:, y[t]] + bias[y[t]] for t in range(len(y)))
     total += sum(transition.reshape(K, K)[a, b] for a, b in pairwise(y))
+    total += sum(triple.reshape(K, K, K)[abc] for abc in zip(y, y[1:], y[2:], strict=False))
     return total + start[y[0]] + end[y[-1]]
 
 
@@ -48,6 +50,7 @@ def cases(draw, loss=("hamming", "normalized_hamming", "table"), rescaling="marg
     if cost == "table":
         cost = rng.integers(1, 4, size=(K, K)) * (1 - np.eye(K))
     parts = {part: draw(st.booleans()) for part in ("bias", "start", "end", "transitions")}
+    parts["order"] = draw(st.sampled_from((1, 2))) if parts["transitions"] and rescaling == "margin" else 1
     forbidden = rng.random((K, K)) < 0.4 if draw(st.booleans()) else None
     if forbidden is not None:
         np.fill_diagonal(forbidden, False)  # staying is allowed, so there is always an answer
@@ -55,7 +58,7 @@ def cases(draw, loss=("hamming", "normalized_hamming", "table"), rescaling="marg
     if len(ends) == 2:
         ends["forbidden_end"] = ends["forbidden_start"]  # for the same reason
     model = Chain(K, d, loss=cost, forbidden=forbidden, rescaling=rescaling, **ends, **parts)
-    lengths = [draw(st.integers(1, 4)), draw(st.integers(1, 4))]
+    lengths = [draw(st.integers(1, 5)), draw(st.integers(1, 4))]
     whole = draw(st.booleans())  # small whole numbers: many labellings have equal scores
     X = [_numbers(rng, (n, d), whole) * (rng.random((n, d)) < 0.7) for n in lengths]
     Y = []
@@ -190,6 +193,55 @@ def _arguments(model, X, Y):
     return tokens, X.offsets, y, cost, 1.0 / length
 
 
+def test_labels_of_second_order_that_only_the_label_before_the_last_tells_apart():
+    """After two of the same the other one must come; no weights of pairs could say that."""
+    model = Chain(2, 1, order=2)
+    w = np.zeros(model.n_weights)
+    triples = model.triple_table(w)
+    triples[0, 0, 1] = triples[0, 1, 1] = triples[1, 1, 0] = triples[1, 0, 0] = 1.0
+    x = np.zeros((9, 1))
+    w[:2] = 0.1, 0.0
+    x[0] = x[1] = 1.0
+    assert model.predict(x, w).tolist() == [0, 0, 1, 1, 0, 0, 1, 1, 0]
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_label_that_nothing_may_follow_comes_last(order, rng):
+    forbidden = np.array([[False, False, False], [True, True, True], [False, False, False]])
+    model = Chain(3, 2, forbidden=forbidden, order=order)
+    for n in (1, 2, 3, 4):
+        x, w = rng.normal(size=(n, 2)), 3.0 * rng.normal(size=model.n_weights)
+        everything = sorted((_score(model, x, z, w) for z in labellings(model, x)), reverse=True)
+        assert model.scored([x], w)[1][0] == pytest.approx(everything[0])
+        assert [score for _, score in model.k_best(x, w, 4)] == pytest.approx(everything[:4])
+        best = model.predict(x, w)
+        assert model.margins([x], w, [best])[0].min() == pytest.approx(everything[0] - everything[1])
+
+
+@pytest.mark.parametrize("forbid", [False, True])
+def test_kernels_of_second_order_equal_their_source(forbid, rng):
+    forbidden = np.array([[False, False, True], [False] * 3, [True, False, False]]) if forbid else None
+    model = Chain(3, 2, bias=True, start=True, end=True, forbidden=forbidden, order=2)
+    X = [rng.normal(size=(n, 2)) * (rng.random((n, 2)) < 0.8) for n in (1, 2, 5)]
+    Y = [np.array([2]), np.array([0, 1]), np.array([1, 1, 0, 0, 1])]
+    w = rng.normal(size=model.n_weights)
+    tokens, offsets, y, cost, scale = _arguments(model, X, Y)
+    ids, first = np.array([2, 0, 1]), np.array([0, 5, 6])
+    common = model._arguments(Sequences.of(X), w)
+    low, high = np.empty((3, 3)), np.empty((3, 3))
+
+    equals_its_source(second_order.spans_of, common[5], common[4][0], low, high)
+    nobody, out = np.empty(0, np.int32), np.zeros(8, np.int32)
+    equals_its_source(second_order.search, *common, ids, np.empty((0, 0)), np.empty(0), nobody, first, out)
+    equals_its_source(second_order.search, *common, ids, cost, scale, y, first, out)
+    equals_its_source(second_order.k_best, *common, 5)
+    equals_its_source(second_order.margins, *common, y)
+    z, ends = np.array([1, 1, 2, 0, 1, 0, 0, 0], np.int32), np.zeros(4, np.int64)
+    equals_its_source(
+        chain_kernels.differences, *tokens, offsets, y, 3, model.layout, ids, z, first, ends, np.empty(0, np.float64)
+    )
+
+
 @pytest.mark.parametrize("forbid", [False, True])
 def test_kernels_equal_their_source(forbid, rng):
     forbidden = np.array([[False, False, True], [False] * 3, [True, False, False]]) if forbid else None
@@ -229,6 +281,10 @@ def test_kernels_equal_their_source(forbid, rng):
         ({"rescaling": "both"}, "'margin', 'slack'"),
         ({"rescaling": "slack", "loss": 1.0 - np.eye(2)}, "Hamming"),
         ({"forbidden": [True, False]}, "square"),
+        ({"order": 3}, "order must be 1 or 2.*got 3.*SemiMarkov"),
+        ({"order": True}, "order must be 1 or 2.*got True"),
+        ({"order": 2, "transitions": False}, "leave transitions=True"),
+        ({"order": 2, "rescaling": "slack"}, "give order=1"),
         ({"forbidden_start": [[True, False]]}, r"forbidden_start must .* it is an array of \(1, 2\)"),
         ({"forbidden_end": True}, "forbidden_end must say for each label"),
         ({"forbidden_end": [True, True]}, "forbidden_end must .* True for all labels, and nothing is left"),

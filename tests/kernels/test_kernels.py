@@ -84,7 +84,7 @@ def test_sweeps_equal_their_source(name, sparse, rng):
         # ε and the curvature of squares meet float32 norms; there Python rounds to float32, compiled code does not.
         rtol = 1e-6 if kernels is scalar and c.loss_shape != LossShape() else 1e-12
         for active in (visits.size, visits.size - 1):
-            equals_its_source(kernels.sweep, c._arrays, *c._terms, alpha, m, norms, visits, active, 3, SEED, rtol=rtol)
+            equals_its_source(kernels.sweep, *c.kernel_arguments(), alpha, m, norms, visits, active, 3, SEED, rtol=rtol)
 
 
 @pytest.mark.parametrize(("sparse", "pairs_of_rows"), [(False, True), (True, False), (True, True)])
@@ -127,7 +127,15 @@ def test_extrapolate_equals_its_source(sparse, rng):
         alpha, m, _, visits = _sweep_arguments(c, L2(), rng)
         previous = c.feasible(rng.normal(size=c.dual_shape))
         equals_its_source(
-            kernels.extrapolate, c._arrays, *c._terms, alpha, previous, 0.7, m, visits, visits.size - 3, visits.size - 1
+            kernels.extrapolate,
+            *c.kernel_arguments(),
+            alpha,
+            previous,
+            0.7,
+            m,
+            visits,
+            visits.size - 3,
+            visits.size - 1,
         )
 
 
@@ -159,17 +167,17 @@ def _plain(v):
 def test_combine_and_total_loss_equal_their_source(sparse, rng):
     for c in _scalar_problems(rng, sparse):
         w, alpha = rng.normal(size=c.n_weights), rng.normal(size=c.dual_shape)
-        equals_its_source(scalar.total_loss, c._arrays, *c._terms, w)
-        equals_its_source(row_kernels.combine, c._arrays, alpha, np.zeros(c.n_weights))
-        equals_its_source(row_kernels.bounded_combine, c._arrays, alpha, *np.zeros((3, c.n_weights)))
-        equals_its_source(row_kernels.bounded_scores, c._arrays, w, *np.empty((2, len(c.rows))))
-        equals_its_source(row_kernels.scores, c._arrays, w, np.empty(len(c.rows)))
+        equals_its_source(scalar.total_loss, *c.kernel_arguments(), w)
+        equals_its_source(row_kernels.combine, c.rows.arrays, alpha, np.zeros(c.n_weights))
+        equals_its_source(row_kernels.bounded_combine, c.rows.arrays, alpha, *np.zeros((3, c.n_weights)))
+        equals_its_source(row_kernels.bounded_scores, c.rows.arrays, w, *np.empty((2, len(c.rows))))
+        equals_its_source(row_kernels.scores, c.rows.arrays, w, np.empty(len(c.rows)))
     c = _shared_problem(rng, sparse)
-    equals_its_source(shared.total_loss, c._arrays, *c._terms, rng.normal(size=c.n_weights))
+    equals_its_source(shared.total_loss, *c.kernel_arguments(), rng.normal(size=c.n_weights))
     c = _class_problem(rng, sparse)
     alpha = c.feasible(rng.normal(size=c.dual_shape))
-    equals_its_source(classes.total_loss, c._arrays, *c._terms, rng.normal(size=c.n_weights))
-    equals_its_source(classes.bounded_combine, c._arrays, c.label, alpha, *np.zeros((3, c.n_weights)))
+    equals_its_source(classes.total_loss, *c.kernel_arguments(), rng.normal(size=c.n_weights))
+    equals_its_source(classes.bounded_combine, c.rows.arrays, c.label, alpha, *np.zeros((3, c.n_weights)))
 
 
 @pytest.mark.parametrize("sparse", [False, True])

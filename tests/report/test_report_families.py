@@ -14,7 +14,7 @@ from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 from written_pages import check_self_contained, script
 
 import maxmargin as mm
-from maxmargin.models import Bags, Chain, Multiclass
+from maxmargin.models import Bags, Chain, Multiclass, SemiMarkov
 from maxmargin.report.latent import chosen_values
 from maxmargin.report.numbers import duration
 
@@ -166,6 +166,24 @@ def test_structural_losses_and_worst_answers(rng, tmp_path):
     assert (bars[0], sum(bars)) == ((losses == 0).sum(), 15)
     true, answered = np.concatenate(Y[25:]), np.concatenate(model.predict(X[25:]))
     assert np.array_equal(matrix(reader.table("truth", "0", "1"), 2), confusion_matrix(true, answered))
+
+
+def test_segmentations_are_compared_token_by_token_and_triples_are_listed(rng, tmp_path):
+    X = [rng.normal(size=(6, 2)) for _ in range(20)]
+    Y = [(x[:, 0] + rng.normal(size=6) > 0).astype(int) for x in X]
+    segments = [[(0, 3, int(y[0])), (3, 6, int(y[3]))] for y in Y]
+    model = mm.StructuralSVM(SemiMarkov(), random_state=0).fit(X, segments)
+    reader = page_of(model.report(tmp_path / "a.html", X, segments))
+    true, answered = (
+        np.concatenate([model.model_.tokens(x, y) for x, y in zip(X, side, strict=True)])
+        for side in (segments, model.predict(X))
+    )
+    assert np.array_equal(matrix(reader.table("truth", "0", "1"), 2), confusion_matrix(true, answered))
+    model = mm.StructuralSVM(Chain(order=2), random_state=0).fit(X, Y)
+    reader = page_of(model.report(tmp_path / "b.html", X, Y))
+    shown = reader.table("first", "second", "third", "weight")
+    assert {first for first in shown} == {"0", "1"}
+    assert "Three labels in a row" in reader.words
 
 
 @pytest.mark.parametrize(

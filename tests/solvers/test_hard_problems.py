@@ -134,7 +134,7 @@ def test_classes_reach_the_optimum_of_the_cone_solver(name):
     np.fill_diagonal(cost, 0.0)
     problem = Problem(multiclass(as_rows(X), y, cost, budget), regularizer(name, d * K))
     problem = Problem(problem.constraints, L2() if problem.regularizer is None else problem.regularizer)
-    written_out = problem.closed.explicit()
+    written_out = problem.in_memory.explicit()
     rows, loss = written_out.as_slots(written_out.describe()), written_out.loss
     R = np.stack([rows.scores(e[None])[0] for e in np.eye(d * K)], axis=1).reshape(n, K, -1)
     R = R[np.arange(K) != y[:, None]]

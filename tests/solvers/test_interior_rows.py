@@ -178,8 +178,9 @@ def test_sums_are_those_of_the_formulas(storage, compiled):
     s = data.budget - a
     xi = np.maximum(margin, 0.0) + excess
     y = xi - margin
-    np.testing.assert_allclose(a * y, 0.4, rtol=1e-5)
-    np.testing.assert_allclose(s * xi, 0.4, rtol=1e-5)
+    mu = 0.4 * data.budget / data.budget.mean()
+    np.testing.assert_allclose(a * y, mu, rtol=1e-5)
+    np.testing.assert_allclose(s * xi, mu, rtol=1e-5)
     p, h = a / y, s / xi
     np.testing.assert_allclose(gram, X.T @ ((p * h / (p + h))[:, None] * X), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(vectors[0], X.T @ beta, rtol=1e-9, atol=1e-9)
@@ -224,7 +225,7 @@ def test_blocks_and_threads_give_the_same_answers(kind, chunk_rows, n_threads):
     data = Data(kind, "sparse")
     whole = data.constraints()
     one = InteriorRows(whole)
-    blocked = InteriorRows(data.blocks(chunk_rows), n_threads)
+    blocked = InteriorRows(data.blocks(chunk_rows), n_threads, whole.describe())  # of blocks one speaks for all
     assert_alike(answers(one, whole.n_weights), answers(blocked, whole.n_weights))
     first, again = (answers(InteriorRows(whole, n_threads), whole.n_weights) for _ in range(2))
     assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
@@ -341,7 +342,7 @@ def test_descriptions_that_do_not_fit_the_rows_are_refused(compiled):
     assert not blocks.describe().two_sided  # the first block has one side only, as it happens
     with pytest.raises(ValueError, match="Give one with two_sided=True"):
         InteriorRows(blocks).centre(np.zeros(D + 1), 1.0)
-    fitting = InteriorRows(blocks, description=replace(blocks.describe(), two_sided=True))
+    fitting = InteriorRows(blocks, description=whole.describe())
     assert_alike(answers(InteriorRows(whole), D + 1), answers(fitting, D + 1))
     with pytest.raises(ValueError, match="This loss is bounded"):
         InteriorRows(whole, description=replace(whole.describe(), loss=LossShape(0.1, 0.5, False))).centre(

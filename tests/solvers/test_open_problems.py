@@ -55,6 +55,8 @@ CASES = {
         {"rescaling": "slack", "loss": "normalized_hamming", "forbidden": True, "end": True},
     ),
     "chain-no-transitions": (small_chain, {"transitions": False, "bias": True}),
+    "chain-second-order": (small_chain, {"order": 2}),
+    "chain-second-order-forbidden": (small_chain, {"order": 2, "forbidden": True, "bias": True, "start": True}),
     "classes": (small_multiclass, {}),
     "classes-cost": (small_multiclass, {"cost": COST4}),
     "classes-slack": (small_multiclass, {"cost": COST4, "rescaling": "slack"}),

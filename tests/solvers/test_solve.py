@@ -365,10 +365,11 @@ def test_constraints_without_steps_for_a_regularizer_say_what_to_do():
 
 def test_written_out_classes_have_the_same_optimum(optima):
     classes = CONSTRAINTS["multiclass"]
-    solution = solve(Problem(classes.explicit(), L2()), _solver(), tol=1e-8, max_passes=20_000)
+    written_out = classes.explicit()
+    solution = solve(Problem(written_out, L2()), _solver(), tol=1e-8, max_passes=20_000)
     assert solution.certificate.upper == pytest.approx(optima["multiclass"].upper, rel=1e-7)
-    alpha = np.zeros(classes.dual_shape)
-    alpha.ravel()[classes.rivals_of()] = solution.alpha
+    alpha = written_out.by_class(solution.alpha)
+    assert np.array_equal(written_out.by_rival(alpha), solution.alpha)
     assert certify(Problem(classes, L2()), solution.weights, alpha).relative_gap <= 1e-8
 
 

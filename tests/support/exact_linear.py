@@ -176,7 +176,7 @@ def _ranking(rng: Any, kind: str, X: Any, settings: Any, bias: Any, theirs: Any,
         rows = _augmented(X, None)
         table = [
             [p - q for p, q in zip(rows[a], rows[b], strict=True)]
-            for a, b in zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)
+            for a, b in zip(pairs.plus.tolist(), pairs.minus.tolist(), strict=True)
         ]
         size = len(table)
         budget = [Fraction(settings["C"])] * size

@@ -13,13 +13,14 @@ from exact import Quadratic, fractions
 from exact_case import Case, Vector, common, labels, matrix, regularizer, scaled, stored
 
 import maxmargin as mm
-from maxmargin.models import Chain, Graph, Multiclass, Multilabel
+from maxmargin.models import Chain, Graph, Multiclass, Multilabel, SemiMarkov
 
 
 def structured(rng: np.random.Generator) -> Case:
     kind = str(rng.choice(["multiclass", "chain", "graph", "multilabel", "own", "sequence", "multilabel svm"]))
-    case = _STRUCTURED[kind](rng, kind)
-    return case
+    if kind == "chain" and rng.random() < 0.4:
+        kind = "segmentation"
+    return _STRUCTURED[kind](rng, kind)
 
 
 def _finish(
@@ -74,7 +75,7 @@ def _finish(
 
 
 def _key(label: Any) -> Any:
-    return tuple(int(k) for k in label) if np.ndim(label) else int(label)
+    return tuple(int(k) for k in np.ravel(label)) if np.ndim(label) else int(label)
 
 
 def _hamming(y: Sequence[int], z: Sequence[int], normalized: bool) -> Fraction:
@@ -155,7 +156,8 @@ def _chain(rng: Any, kind: str) -> Case:
     Y = np.split(labels(rng, table, K), np.cumsum(lengths)[:-1])
     bias, start, end, normalized = (bool(b) for b in rng.random(4) < 0.3)
     slack = bool(rng.random() < 0.2)
-    width = K * d + K * (bias + start + end) + K * K
+    order = 2 if not slack and rng.random() < 0.3 else 1
+    width = K * d + K * (bias + start + end) + K * K + K**3 * (order == 2)
 
     def features(x: list[Vector], y: Sequence[int]) -> Vector:
         phi = [Fraction(0)] * width
@@ -174,6 +176,9 @@ def _chain(rng: Any, kind: str) -> Case:
             if there:
                 phi[at + k] += 1
                 at += K
+        if order == 2:
+            for a, b, c in zip(y, y[1:], y[2:], strict=False):
+                phi[at + (a * K + b) * K + c] += 1
         return phi
 
     def answers(i: int) -> list[Any]:
@@ -182,11 +187,61 @@ def _chain(rng: Any, kind: str) -> Case:
         return [(z, _hamming(truth, z, normalized), features(x, z)) for z in every]
 
     options = {"bias": bias, "start": start, "end": end, "loss": "normalized_hamming" if normalized else "hamming"}
+    options["order"] = order
     options["rescaling"] = "slack" if slack else "margin"
     made: Callable[..., Any] = lambda **s: mm.SequenceSVM(**options, **s)  # noqa: E731
     if kind == "chain":
         made = lambda **s: mm.StructuralSVM(Chain(K, d, **options), **s)  # noqa: E731
     return _finish(rng, kind, made, (X, Y), width, answers, f"{what} {options}", slack)
+
+
+def _segmentation(rng: Any, kind: str) -> Case:
+    n, d, K = int(rng.integers(3, 6)), int(rng.integers(1, 3)), 2
+    lengths = rng.integers(1, 5, size=n)
+    table, what = matrix(rng, int(lengths.sum()), d)
+    X = np.split(table, np.cumsum(lengths)[:-1])
+    L, boundaries, loss = int(rng.integers(1, 4)), bool(rng.random() < 0.5), str(rng.choice(["hamming", "segments"]))
+    blocks = 3 if boundaries else 1
+    width = d * blocks * K + L * K + K * K
+
+    def every(length: int) -> list[tuple[tuple[int, int, int], ...]]:
+        """All segmentations of so many tokens."""
+        if length == 0:
+            return [()]
+        last = itertools.product(range(max(0, length - L), length), range(K))
+        return [(*z, (s, length, k)) for s, k in last for z in every(s)]
+
+    def features(x: list[Vector], y: Any) -> Vector:
+        phi = [Fraction(0)] * width
+        for s, e, k in y:
+            for f, t in itertools.product(range(d), range(s, e)):
+                phi[f * blocks * K + k] += x[t][f]
+                if boundaries and t == s:
+                    phi[(f * blocks + 1) * K + k] += x[t][f]
+                if boundaries and t == e - 1:
+                    phi[(f * blocks + 2) * K + k] += x[t][f]
+            phi[d * blocks * K + (e - s - 1) * K + k] += 1
+        for (_, _, a), (_, _, b) in itertools.pairwise(y):
+            phi[d * blocks * K + L * K + a * K + b] += 1
+        return phi
+
+    def tags(y: Any) -> Any:
+        return set(y) if loss == "segments" else {(t, k, t == s) for s, e, k in y for t in range(s, e)}
+
+    truths = [every(len(x)) for x in X]
+    Y = [options[int(rng.integers(len(options)))] for options in truths]
+
+    def answers(i: int) -> list[Any]:
+        x = [fractions(row) for row in X[i]]
+        found = []
+        for z in _truth_first(Y[i], truths[i]):
+            wrong = len(tags(Y[i]) ^ tags(z)) if loss == "segments" else len(tags(Y[i]) - tags(z))
+            found.append((tuple(itertools.chain.from_iterable(z)), Fraction(wrong), features(x, z)))
+        return found
+
+    model = SemiMarkov(K, d, max_length=L, boundaries=boundaries, loss=loss)
+    made = lambda **s: mm.StructuralSVM(model, **s)  # noqa: E731
+    return _finish(rng, kind, made, (X, [list(y) for y in Y]), width, answers, f"{what} {loss} {boundaries=}")
 
 
 def _graph(rng: Any, kind: str) -> Case:
@@ -255,6 +310,7 @@ _STRUCTURED = {
     "own": _own,
     "chain": _chain,
     "sequence": _chain,
+    "segmentation": _segmentation,
     "graph": _graph,
     "multilabel": _multilabel,
     "multilabel svm": _multilabel,

@@ -34,6 +34,10 @@ def learn(model, X, Y):
     return lambda _: StructuralSVM(model).fit(X, Y)
 
 
+def cut(y, **settings):
+    return learn(models.SemiMarkov(**settings), [NODES], [y])
+
+
 def graph(edges, Y=(0, 1, 0)):
     return learn(models.Graph(), [(NODES, np.array(edges))], [list(Y)])
 
@@ -193,6 +197,30 @@ CASES = [
     Wrong("n_classes", "n_classes", lambda _: models.Multiclass("3"), ValueError, "got '3'", "whole number"),
     Wrong("label out of range", "Y", learn(models.Chain(2, 2), [np.eye(2)], [[0, 5]]), ValueError, "from 0 to 5", "allowed are 0 to 1"),
     Wrong("pair forbidden", "labels", learn(models.Chain(2, 2, forbidden=[[0, 1], [0, 0]]), [np.eye(2)], [[0, 1]]), ValueError, "labels 0, 1 at position 0", "Allow it"),
+    Wrong("order of three", "order", tag(SEQUENCES, order=3), ValueError, "got 3", r"order must be 1 or 2.*models\.SemiMarkov"),
+    Wrong("order text", "order", tag(SEQUENCES, order="2"), ValueError, "got '2'", "1 or 2"),
+    Wrong("order and slack", "rescaling", tag(SEQUENCES, order=2, rescaling="slack"), ValueError, "chains of order 1", "give order=1"),
+    Wrong("order without pairs", "transitions", lambda _: models.Chain(order=2, transitions=False), ValueError, "order=2 has weights for pairs", "leave transitions=True"),
+    Wrong("labels for segments", "Y", cut([0, 0, 1]), ValueError, r"Y\[0\].*got \[0, 0, 1\]", r"segments \(start, end, label\)"),
+    Wrong("ragged segments", "Y", cut([(0, 1, 0), (1, 3)]), ValueError, r"got \[\(0, 1, 0\), \(1, 3\)\]", "of whole numbers"),
+    Wrong("segments None", "Y", cut(None), ValueError, "got None", "list of segments"),
+    Wrong("segments of half tokens", "Y", cut([(0, 1.5, 1)]), ValueError, r"got \[\(0, 1\.5, 1\)\]", "of whole numbers"),
+    Wrong("gap between segments", "Y", cut([(0, 1, 0), (2, 3, 1)]), ValueError, r"\(2, 3, 1\)", "outside=label"),
+    Wrong("segments end early", "Y", cut([(0, 2, 1)]), ValueError, "end at 2, its sequence has 3", "outside=label"),
+    Wrong("segments overlap", "Y", cut([(0, 2, 0), (1, 3, 1)]), ValueError, r"\(1, 3, 1\)", "none may overlap"),
+    Wrong("segment past the end", "Y", cut([(0, 4, 1)]), ValueError, r"\(0, 4, 1\), of a sequence of 3 tokens", "end 3 at most"),
+    Wrong("empty segment", "Y", cut([(0, 0, 1), (0, 3, 0)]), ValueError, r"\(0, 0, 1\)", "start must be below end"),
+    Wrong("label of a segment", "Y", cut([(0, 3, 5)], n_labels=2), ValueError, r"\(0, 3, 5\)", "allowed are labels 0 to 1"),
+    Wrong("long segment", "max_length", cut([(0, 3, 1)], max_length=2), ValueError, r"\(0, 3, 1\) of 3 tokens", "Raise max_length"),
+    Wrong("fewer segmentations", "Y", learn(models.SemiMarkov(2, 3, max_length=3), [NODES, NODES], [[(0, 3, 1)]]), ValueError, "2 examples, Y has 1", "one answer for each"),
+    Wrong("segments forbidden", "Example 0", cut([(0, 1, 0), (1, 3, 1)], forbidden=[[0, 1], [0, 0]]), ValueError, "label 0 followed by one of label 1 at position 1", "Allow it"),
+    Wrong("max_length zero", "max_length", lambda _: models.SemiMarkov(max_length=0), ValueError, "got 0", "at least 1"),
+    Wrong("max_length list", "max_length", lambda _: models.SemiMarkov(max_length=[1, 0]), ValueError, r"got \[1, 0\]", "one for each label"),
+    Wrong("max_length of two", "max_length", lambda _: models.SemiMarkov(3, max_length=[1, 2]), ValueError, "2 entries, there are 3", "one for each"),
+    Wrong("outside of range", "outside", lambda _: models.SemiMarkov(2, outside=2), ValueError, "outside=2", "counted from 0"),
+    Wrong("outside normalized", "loss", lambda _: models.SemiMarkov(outside=0, loss="normalized_hamming"), ValueError, "needs answers that cover", "loss=\"hamming\""),
+    Wrong("loss of segments", "loss", lambda _: models.SemiMarkov(loss="segment"), ValueError, "got 'segment'", "meant 'segments'"),
+    Wrong("lengths differ", "Segments", lambda _: models.SemiMarkov(2, max_length=3).loss([(0, 2, 0)], [(0, 3, 0)]), ValueError, "Segments of 2 tokens", "cannot be compared"),
     Wrong("start forbidden", "label", learn(models.Chain(2, 2, forbidden_start=[1, 0]), [np.eye(2)], [[0, 1]]), ValueError, "begins with the label 0", "Allow it"),
     Wrong("end forbidden", "label", learn(models.Chain(2, 2, forbidden_end=[0, 1]), [np.eye(2)], [[0, 1]]), ValueError, "ends with the label 1", "Allow it"),
     Wrong("ends of pairs", "forbidden_end", lambda _: models.Chain(2, 2, forbidden_end=[[0, 1]]), ValueError, r"array of \(1, 2\)", "for each label whether it is forbidden"),

@@ -152,13 +152,17 @@ def _ranking(X: Any, kind: object, thorough: bool) -> None:
 
 
 def _sequences(X: Any, kind: Any, thorough: bool) -> None:
-    from .. import SequenceSVM
+    from .. import SequenceSVM, StructuralSVM
+    from ..models import SemiMarkov
 
     ends = range(0, _ROWS, 6)
     sequences, labels = [X[a : a + 6] for a in ends], [kind[a : a + 6] for a in ends]
     words = [[f"word {k}" for k in part] for part in labels]
     for given in (sequences, words):
         _used(SequenceSVM(), given, labels)
+    _used(SequenceSVM(order=2), sequences, labels)
+    segments = [[(0, 3, int(y[0])), (3, 6, int(y[3]))] for y in labels]
+    _used(StructuralSVM(SemiMarkov()), sequences, segments)
     if thorough:
         _used(SequenceSVM(solver="cutting_plane", tol=0.1), sequences, labels)
     tagger = SequenceSVM(random_state=0).fit(sequences, labels).calibrate(sequences, labels)

@@ -106,8 +106,8 @@ def reading(args: argparse.Namespace) -> dict[str, Any]:
 def open_source(paths: list[str], args: argparse.Namespace, *, like: object = None, **more: Any) -> Any:
     """The source that the arguments name, read in the same way as what the model ``like`` was trained on."""
     from .. import data
+    from ..data.chunked import keep_within, origin_of
     from ..data.opening import takes
-    from ..data.runs import keep_within, origin_of
     from ..data.sizes import as_bytes
 
     options = reading(args) | more

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..data.chunked import left_out
 from ..data.errors import DataError
-from ..data.runs import left_out
 from ..estimators.inputs import check_memory
 from ..protocols import Source
 from ..report import numbers

@@ -87,7 +87,7 @@ def say_checkpoint(folder: str | None, talk: Talk) -> None:
 
 def say_left_out(source: Any) -> None:
     """Rows that could not be used are never passed over in silence."""
-    from ..data.runs import left_out
+    from ..data.chunked import left_out
 
     n, said = left_out(source)
     if n:

@@ -21,6 +21,7 @@ from ..estimators.fit_callbacks import notified
 from ..estimators.reporting import Reporting
 from ..estimators.settings import check_settings, with_parameters
 from ..persistence import storable
+from ..validation import one_of
 from .bounds import BOUNDS
 from .kmeans import ClusterRecord, Settings, cluster
 from .points import Measured, Past, Points
@@ -264,7 +265,7 @@ class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
 
     def _settings(self) -> Settings:
         check_settings(self)
-        inputs.check_choice("bound", self.bound, (*BOUNDS, "kmeans"))
+        one_of("bound", self.bound, (*BOUNDS, "kmeans"))
         eta = inputs.check_positive("eta", self.eta)
         if eta > 1.0:
             raise ValueError(f"eta must be in (0, 1], got {self.eta!r}; 1 is Lloyd's algorithm.")
@@ -281,7 +282,7 @@ class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         """How to find the first centres, and whether that is no matter of chance."""
         init = self.init if warm is None else warm
         if isinstance(init, str):
-            return STARTS[inputs.check_choice("init", init, tuple(STARTS))], False
+            return STARTS[one_of("init", init, tuple(STARTS))], False
         if not callable(init):
             centres = self._checked(init, X)
             return lambda points, rng: centres, True

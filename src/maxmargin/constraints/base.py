@@ -36,7 +36,7 @@ def own(alpha: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 
 class Closed(ABC):
-    """Rows plus the arrays (``_terms``) that a kernel module needs to step over their dual variables.
+    """Rows, and what else a kernel module needs to step over their dual variables (``kernel_arguments``).
 
     All constraints are at hand, with compiled steps over their dual variables, an array of ``dual_shape``.
     """
@@ -53,7 +53,6 @@ class Closed(ABC):
     _few_nonzeros = 0.0
     """The largest share of non-zeros in dense rows at which kernels are faster on sparse ones."""
     _kernels: ModuleType
-    _terms: tuple[Any, ...]
     _description: Description | None = None
 
     def __init__(self, rows: Rows) -> None:
@@ -63,6 +62,10 @@ class Closed(ABC):
             )
         self.rows = rows
         self._arrays = rows.arrays
+
+    @abstractmethod
+    def kernel_arguments(self) -> tuple[Any, ...]:
+        """What all functions of the kernel module begin with: the rows, and the arrays that go with them."""
 
     def describe(self) -> Description:
         """What solvers are chosen by."""
@@ -137,7 +140,7 @@ class Closed(ABC):
         ``norms`` (one float32 per row, negative at first) is the kernel's memory of squared norms.
         """
         m = self._for_kernel(weights)
-        return self._kernels.sweep(self._arrays, *self._terms, alpha, m, norms, order, active, block, seed)
+        return self._kernels.sweep(*self.kernel_arguments(), alpha, m, norms, order, active, block, seed)
 
     def extrapolate(
         self,
@@ -155,9 +158,7 @@ class Closed(ABC):
         ``order[active:visited]``) is corrected in it. Returns the change of linear.
         """
         m = self._for_kernel(weights)
-        return self._kernels.extrapolate(
-            self._arrays, *self._terms, alpha, previous, momentum, m, order, active, visited
-        )
+        return self._kernels.extrapolate(*self.kernel_arguments(), alpha, previous, momentum, m, order, active, visited)
 
     def _for_kernel(self, weights: WeightMap) -> WeightMap:
         return weights
@@ -166,5 +167,5 @@ class Closed(ABC):
         w = np.ascontiguousarray(w, dtype=np.float64)
         if w.shape != (self.n_weights,):
             raise ValueError(f"The problem has {self.n_weights} weights, got an array of shape {w.shape}.")
-        total, rounding = self._kernels.total_loss(self._arrays, *self._terms, w)
+        total, rounding = self._kernels.total_loss(*self.kernel_arguments(), w)
         return TotalLoss(total, rounding=rounding)

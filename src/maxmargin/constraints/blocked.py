@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..data.given import chunks_of
+from ..data.source_checks import chunks_of
 from ..problem import TotalLoss, Totals
 from ..protocols import Chunk, Seekable
 from .base import Closed, own

@@ -9,14 +9,13 @@ import numpy as np
 from ..kernels import planes as kernels, rows as row_kernels
 from ..kernels.maps import WeightMap
 from ..kernels.simplex import project_examples
-from ..kernels.sums import dot as bounded_dot
-from ..kernels.vectors import dot
+from ..kernels.vectors import bounded_dot, dot
 from ..problem import Planes, Rivals, Rows, TotalLoss, Totals
 from ..protocols import OracleError
 from ..rounding import gamma
 from .answers import Spilled, joined_planes
 from .base import Closed
-from .store import Stored, placed
+from .store import placed
 from .stored_planes import StoredPlanes, moved
 from .sums import DualSums
 
@@ -57,13 +56,8 @@ class Cache(StoredPlanes, Closed):
     def rows(self) -> Rows:  # type: ignore[override]
         return self.store.rows
 
-    @property
-    def _arrays(self) -> Stored:  # type: ignore[override]
-        return self.store.arrays
-
-    @property
-    def _terms(self) -> tuple[Any, ...]:  # type: ignore[override]
-        return self.slots, self.budget
+    def kernel_arguments(self) -> tuple[Any, ...]:
+        return self.store.arrays, self.slots, self.budget
 
     def combine(self, alpha: np.ndarray) -> np.ndarray:
         v = np.zeros(self.n_weights) if self.away is None else self.away.v.copy()
@@ -175,10 +169,10 @@ class Cache(StoredPlanes, Closed):
         source = self.tidy(self.used() & ~gone, squeeze=True)
         return moved(alpha, source)
 
-    def leave(self, shares: Planes) -> None:
-        """Take in shares whose planes are not at hand, but their totals, as ``Searched.feasible`` gives them."""
+    def leave(self, shares: Planes, totals: Totals) -> None:
+        """Take in shares whose planes are not at hand, but what they come to."""
         self.spilled.put(shares)
-        self.away = shares.totals
+        self.away = totals
 
     def recall(self, shares: Planes, rivals: Rivals, alpha: np.ndarray, weights: WeightMap) -> np.ndarray:
         """Spilled shares, as ``spilled.take`` gave them out, come back with their rows; returns α for the slots."""

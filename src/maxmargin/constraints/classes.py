@@ -10,17 +10,23 @@ from ..data.arrays import as_rows
 from ..kernels import classes as kernels
 from ..kernels.maps import Boxed, Clipped, Plain, WeightMap
 from ..kernels.simplex import project_examples
-from ..kernels.sums import dot
-from ..problem import Rows
+from ..kernels.vectors import bounded_dot
+from ..problem import Rows, is_pure
+from ..protocols import Regularizer
 from .base import Closed, check_entries, own
 from .description import Description
+from .matrices import as_sparse, mean_squared_norm
 from .shared import SharedSlack
-from .slots import ClassSlots, InteriorSlots, RivalSlots, mean_squared_norm
-from .store import as_table
+from .slots import ClassSlots, InteriorSlots, RivalSlots
 from .sums import DualSums
 
-CLASS_MAPS = (Plain, Clipped, Boxed)  # what the kernels for classes know; under others rows are written out
+_MAPS = (Plain, Clipped, Boxed)  # what the kernels for classes know
 _NOTHING = np.empty(0)
+
+
+def has_class_steps(regularizer: Regularizer, n_weights: int) -> bool:
+    """Whether there are compiled steps over classes; under others, such as a group norm, rows are written out."""
+    return not is_pure(regularizer) and regularizer.shape(n_weights).kind in _MAPS
 
 
 class Classes(Closed):
@@ -57,7 +63,9 @@ class Classes(Closed):
                 f"Classes: {self.n_examples} labels between 0 and {self.n_classes - 1} are needed, got shape "
                 f"{label.shape} with values from {label.min()} to {label.max()}."
             )
-        self._terms = (label, cost, budget)
+
+    def kernel_arguments(self) -> tuple[Any, ...]:
+        return self._arrays, self.label, self.cost, self.budget
 
     def columns(self) -> dict[str, np.ndarray]:
         return {"label": self.label, "budget": self.budget}
@@ -89,7 +97,7 @@ class Classes(Closed):
         return alpha
 
     def supports(self, kind: type) -> bool:
-        return kind in CLASS_MAPS
+        return kind in _MAPS
 
     def _for_kernel(self, weights: WeightMap) -> Boxed:
         """Other maps as a Boxed one with nothing in it: here one code path serves all."""
@@ -113,24 +121,33 @@ class Classes(Closed):
 
     def _bounded_linear(self, alpha: np.ndarray) -> tuple[float, float]:
         i, k = np.nonzero(alpha)
-        return dot(self.cost[self.label[i], k], alpha[i, k])
+        return bounded_dot(self.cost[self.label[i], k], alpha[i, k])
 
-    def explicit(self) -> SharedSlack:
+    def explicit(self) -> WrittenOut:
         """The same constraints with every row written out: slow and large, but any regularizer works on it."""
-        return _WrittenOut(self)
+        return WrittenOut(self)
 
-    def rivals_of(self) -> np.ndarray:
-        """Positions in α, flattened, of the rows of ``explicit``."""
-        flat = np.arange(self.n_examples * self.n_classes).reshape(self.n_examples, self.n_classes)
-        return flat[np.arange(self.n_classes) != self.label[:, None]]
+    def rivals(self) -> np.ndarray:
+        """Which entries of α are those of rivals, as a mask: in this order, row by row, ``explicit`` has them."""
+        return np.arange(self.n_classes) != self.label[:, None]
 
 
-class _WrittenOut(SharedSlack):
+class WrittenOut(SharedSlack):
     """Rows of classes, which are still known to be that where it saves work."""
 
     def __init__(self, classes: Classes) -> None:
         super().__init__(*_written_out(classes), classes.budget)
         self._classes = classes
+
+    def by_rival(self, alpha: np.ndarray) -> np.ndarray:
+        """The dual variables of these rows, from those of all classes."""
+        return alpha[self._classes.rivals()]
+
+    def by_class(self, alpha: np.ndarray) -> np.ndarray:
+        """The dual variables of all classes, from those of these rows."""
+        of_classes = np.zeros(self._classes.dual_shape)
+        of_classes[self._classes.rivals()] = alpha
+        return of_classes
 
     def _describe(self) -> Description:
         return self._classes.describe()
@@ -145,10 +162,10 @@ def _written_out(c: Classes) -> tuple[Rows, np.ndarray, np.ndarray]:
 
     k = c.n_classes
     r = c.rows
-    x = as_table(r)
+    x = as_sparse(r)
     if r.bias:
         x = sp.hstack([x, np.full((r.n_rows, 1), r.bias)], format="csr")
-    example, rival = np.nonzero(np.arange(k) != c.label[:, None])
+    example, rival = np.nonzero(c.rivals())
     chosen = x[example].tocoo()
     truth = c.label[example]
     row = np.concatenate([chosen.row, chosen.row])

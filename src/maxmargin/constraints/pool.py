@@ -13,7 +13,8 @@ import numpy as np
 from ..data.arrays import as_rows
 from ..problem import Rows
 from .base import Closed
-from .store import RowStore, as_table, matrix
+from .matrices import as_sparse, stored
+from .store import RowStore
 
 _OVERHEAD = 48  # bytes of a row besides its values and shares: norm, order of visits, place, columns, end
 _BYTES_PER_SHARE = 16  # momentum has a second copy
@@ -89,7 +90,7 @@ class Pool:
 
     def _reserve(self, block: Any) -> None:
         rows = block.rows
-        doubled = rows.second.size > 0 and not rows.dense  # differences have the values of both
+        doubled = rows.minus.size > 0 and not rows.dense  # differences have the values of both
         per_row = max(rows.n_stored / max(rows.n_rows, 1), 1.0) * (2 if doubled else 1)
         self._overhead = _OVERHEAD + _BYTES_PER_SHARE * math.prod(block.dual_shape[1:])
         needed = per_row * _per_value(rows) + self._overhead
@@ -97,7 +98,7 @@ class Pool:
         if n_rows == 0:
             raise ValueError(f"memory is too little: {self.memory} bytes are left for rows, one takes {int(needed)}.")
         self._store = RowStore(rows.width)
-        like = replace(rows, data=np.empty(0)) if rows.second.size else rows
+        like = replace(rows, data=np.empty(0)) if rows.minus.size else rows
         # Sparse rows may be shorter than these; dense ones are all alike.
         room, n_values = n_rows if rows.dense else 2 * n_rows, int(n_rows * per_row)
         if self._most is not None:
@@ -112,7 +113,7 @@ class Pool:
         held = self._store.rows  # type: ignore[union-attr]
         if rows.dense == held.dense:
             return rows, chosen
-        table = as_table(rows)[chosen]
+        table = as_sparse(rows)[chosen]
         return as_rows(table.toarray() if held.dense else table), np.arange(chosen.size)
 
     def _fitting(self, rows: Rows, chosen: np.ndarray) -> int:
@@ -129,19 +130,18 @@ def extracted(block: Any, examples: np.ndarray) -> Closed:
     """These examples of a block as a closed problem of its own, with rows of its own."""
     rows, chosen = _written_out(block.rows, examples)
     columns = {name: c[examples] if c.size > 1 else c for name, c in block.columns().items()}
-    return type(block)(replace(as_rows(matrix(rows)[chosen]), bias=block.rows.bias), **columns, **block.settings())
+    return type(block)(replace(as_rows(stored(rows)[chosen]), bias=block.rows.bias), **columns, **block.settings())
 
 
 def _per_value(rows: Rows) -> int:
-    return (8 if rows.second.size else rows.data.itemsize) + (0 if rows.dense else 4)
+    return (8 if rows.minus.size else rows.data.itemsize) + (0 if rows.dense else 4)
 
 
 def _written_out(rows: Rows, examples: np.ndarray) -> tuple[Rows, np.ndarray]:
     """Stored rows for the examples: their own, or the differences that they stand for, written out."""
-    if not rows.second.size:
+    if not rows.minus.size:
         return rows, examples.astype(np.int64)
-    first, second = rows.first[examples], rows.second[examples]
-    table = matrix(rows)
+    table = stored(rows)
     # Differences of numbers of float32 are no numbers of float32, and bounds rely on these rows.
-    written = as_rows(table[first].astype(np.float64) - table[second])
+    written = as_rows(table[rows.plus[examples]].astype(np.float64) - table[rows.minus[examples]])
     return written, np.arange(examples.size)

@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..kernels import scalar as kernels
-from ..kernels.sums import dot, sum_error
+from ..kernels.vectors import bounded_dot, sum_error
 from ..losses import Hinge, shape_of
 from ..problem import Rows
 from ..protocols import Loss
 from .base import Closed, check_entries, own
 from .description import Description
+from .matrices import mean_squared_norm
 from .slots import InteriorSlots, ScalarSlots
-from .store import picked
 
 
 class Scalar(Closed):
@@ -55,7 +54,9 @@ class Scalar(Closed):
         self.n_weights = rows.n_weights
         check_entries(self, self.n_examples, target=target, side=side, budget=budget)
         self.dual_shape = (self.n_examples,)
-        self._terms = (target, side, budget, self.loss_shape)
+
+    def kernel_arguments(self) -> tuple[Any, ...]:
+        return self._arrays, self.target, self.side, self.budget, self.loss_shape
 
     def columns(self) -> dict[str, np.ndarray]:
         """The constructor's arguments with one entry per example, or one for all."""
@@ -75,10 +76,10 @@ class Scalar(Closed):
             loss=self.loss_shape,
             two_sided=bool((self.side == 0).any()),
             dense=rows.dense,
-            paired=rows.second.size > 0,
+            paired=rows.minus.size > 0,
             width=rows.width,
             stored=rows.n_stored / rows.n_rows if some else 0.0,
-            squared_norm=self.mean_squared_norm() if some else 0.0,
+            squared_norm=mean_squared_norm(rows),
             budget=float(self.budget.mean()) if some else 0.0,
         )
 
@@ -92,18 +93,6 @@ class Scalar(Closed):
             own(alpha, self.dual_shape), np.where(self.side > 0, 0.0, -top), np.where(self.side < 0, 0.0, top)
         )
 
-    def mean_squared_norm(self) -> float:
-        """The mean of ‖x_i‖² over some of the rows: what C is to be measured by."""
-        some = np.linspace(0, self.n_examples - 1, min(self.n_examples, 1000)).astype(np.int64)
-        rows = self.rows
-        first, second = (rows.first[some], rows.second[some]) if rows.second.size else (some, np.full(some.size, -1))
-        apart = second >= 0
-        chosen = [picked(rows, first[~apart])]
-        if apart.any():
-            chosen.append(picked(rows, first[apart]) - picked(rows, second[apart]))
-        squares = sum(float(np.square(x.data if sp.issparse(x) else x, dtype=np.float64).sum()) for x in chosen)
-        return (squares + np.count_nonzero(~apart) * rows.bias**2) / some.size
-
     def _bounded_linear(self, alpha: np.ndarray) -> tuple[float, float]:
         held = np.flatnonzero(alpha)
         target, budget = (np.broadcast_to(a, alpha.shape)[held] for a in (self.target, self.budget))
@@ -111,6 +100,6 @@ class Scalar(Closed):
         share = alpha[held]
         reached, free = target * share, epsilon * np.abs(share)
         penalty = share * share / ((2.0 / curvature) * budget) if curvature > 0.0 else np.zeros(held.size)
-        total, _ = dot(reached - free - penalty, np.ones(held.size))
+        total, _ = bounded_dot(reached - free - penalty, np.ones(held.size))
         size = float((np.abs(reached) + free + penalty).sum())
         return total, sum_error(total, size, alpha.size, 6)

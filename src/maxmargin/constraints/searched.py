@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from ..kernels import rows as row_kernels, sums as kernels
+from ..kernels import rows as row_kernels
 from ..kernels.simplex import project_examples
+from ..kernels.vectors import bounded_dot
 from ..problem import Planes, Rivals, TotalLoss, Totals
 from ..protocols import Oracle
 from ..rounding import gamma, rounded_up
@@ -79,23 +80,7 @@ class Searched:
         return chunks if self.elsewhere is None else self.elsewhere.at_once(ids)
 
     def feasible(self, alpha: Planes) -> Planes:
-        """The nearest feasible shares and what they come to; never more than a few rows are at hand."""
-        order, example, shares = self._projected(alpha)
-        labels = Joined([alpha.labels], order)
-        return Planes(example, labels, shares, self.sums(Planes(example, labels, shares)))
-
-    def sums(self, alpha: Planes) -> Totals:
-        """What shares come to that stand in the order of their examples."""
-        if self.elsewhere is not None:
-            return self.elsewhere.sums(alpha)
-        sums = DualSums(self.n_weights)
-        for part in self._parts(alpha.example):
-            labels = [alpha.labels[i] for i in range(part.start, part.stop)]
-            sums.add_planes(self.oracle.planes(alpha.example[part], labels), alpha.alpha[part])
-        return sums.totals()
-
-    def _projected(self, alpha: Planes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(order by example, the examples in it, their shares made feasible)."""
+        """The nearest feasible shares, in the order of their examples. No row is formed."""
         if alpha.alpha.size and not 0 <= alpha.example.min() <= alpha.example.max() < self.n_examples:
             raise ValueError(
                 f"The dual variables name examples up to {alpha.example.max()}, the data has {self.n_examples}."
@@ -104,7 +89,20 @@ class Searched:
         example, shares = alpha.example[order], alpha.alpha[order].astype(np.float64)
         first = np.searchsorted(example, np.arange(self.n_examples + 1))
         project_examples(shares, first, self.budget)
-        return order, example, shares
+        return Planes(example, Joined([alpha.labels], order), shares)
+
+    def totals(self, alpha: Planes) -> Totals:
+        return self.sums(self.feasible(alpha))
+
+    def sums(self, alpha: Planes) -> Totals:
+        """What shares come to that stand in the order of their examples; never more than a few rows are at hand."""
+        if self.elsewhere is not None:
+            return self.elsewhere.sums(alpha)
+        sums = DualSums(self.n_weights)
+        for part in self._parts(alpha.example):
+            labels = [alpha.labels[i] for i in range(part.start, part.stop)]
+            sums.add_planes(self.oracle.planes(alpha.example[part], labels), alpha.alpha[part])
+        return sums.totals()
 
     def _parts(self, example: np.ndarray) -> Iterator[slice]:
         """Examples, in ascending order, a few hundred at a time and never from two chunks of a source."""
@@ -112,9 +110,6 @@ class Searched:
         for start, stop in pairwise(np.searchsorted(example, offsets).tolist()):
             for at in range(start, stop, _CHUNK):
                 yield slice(at, min(at + _CHUNK, stop))
-
-    def totals(self, alpha: Planes) -> Totals:
-        return cast(Totals, self.feasible(alpha).totals)
 
     def evaluate(self, w: np.ndarray) -> TotalLoss:
         if self.elsewhere is not None:
@@ -131,8 +126,8 @@ class Searched:
     ) -> TotalLoss:
         """C_i·max(0, what is missing of the margin), summed over some examples."""
         budget = self.budget[ids] if self.budget.size > 1 else np.broadcast_to(self.budget, ids.size)
-        total, off = kernels.dot(budget, np.maximum(missing, 0.0))
-        off += gamma(4) * total + 1.01 * kernels.dot(budget, np.where(missing + rounding > 0.0, rounding, 0.0))[0]
+        total, off = bounded_dot(budget, np.maximum(missing, 0.0))
+        off += gamma(4) * total + 1.01 * bounded_dot(budget, np.where(missing + rounding > 0.0, rounding, 0.0))[0]
         if excess is None:
             return TotalLoss(total, rounding=off)
         # An example of weight zero cannot be underrated, however poorly it is searched.

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..kernels import shared as kernels
 from ..kernels.simplex import project_examples
-from ..kernels.sums import dot
+from ..kernels.vectors import bounded_dot
 from ..problem import Rows
 from ..validation import shown
 from .base import Closed, check_entries, own
 from .description import Description
-from .slots import InteriorSlots, SharedSlots, mean_squared_norm
+from .matrices import mean_squared_norm
+from .slots import InteriorSlots, SharedSlots
 
 
 class SharedSlack(Closed):
@@ -57,8 +60,10 @@ class SharedSlack(Closed):
         if (np.abs(self.side) != 1).any():
             raise ValueError("SharedSlack: sides must be 1 or −1.")
         # Which constraints sweeps visit between two passes over everything: the kernel's memory, in no way a result.
-        awake, n_awake = np.arange(self.n_constraints), np.diff(self.first)
-        self._terms = (self.loss, self.first, self.side, self.budget, awake, n_awake)
+        self._awake = np.arange(self.n_constraints), np.diff(self.first)
+
+    def kernel_arguments(self) -> tuple[Any, ...]:
+        return self._arrays, self.loss, self.first, self.side, self.budget, *self._awake
 
     def _describe(self) -> Description:
         return Description(
@@ -81,7 +86,7 @@ class SharedSlack(Closed):
         return alpha
 
     def _bounded_linear(self, alpha: np.ndarray) -> tuple[float, float]:
-        return dot(self.loss, alpha)
+        return bounded_dot(self.loss, alpha)
 
     def _signed(self, alpha: np.ndarray) -> np.ndarray:
         """Dual variables times the sides of their examples."""

@@ -15,32 +15,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..kernels.losses import LossShape
-from ..problem import Rows
-from .store import as_table
+from .matrices import written_out
 
 if TYPE_CHECKING:
     from .classes import Classes
     from .scalar import Scalar
     from .shared import SharedSlack
-
-
-_SAMPLE = 50_000  # stored values that tell the scale of the data
-
-
-def matrix_of(rows: Rows) -> Any:
-    """Rows as a matrix in float64, differences and intercept written out: dense or sparse as they are stored."""
-    if rows.dense:
-        X = np.asarray(rows.data[: rows.n_rows * rows.width], np.float64).reshape(rows.n_rows, rows.width)
-    else:
-        X = as_table(rows).astype(np.float64)
-    if rows.bias:
-        column = np.full((rows.n_rows, 1), float(rows.bias))
-        X = np.hstack([X, column]) if rows.dense else sp.hstack([X, column], format="csr")
-    if not rows.second.size:
-        return X
-    apart = rows.second >= 0
-    other = X[np.where(apart, rows.second, 0)]
-    return X[rows.first] - (other * apart[:, None] if rows.dense else sp.diags_array(apart.astype(float)) @ other)
 
 
 def gram(X: Any, weight: np.ndarray) -> np.ndarray:
@@ -49,14 +29,6 @@ def gram(X: Any, weight: np.ndarray) -> np.ndarray:
         return (X.T @ sp.diags_array(weight) @ X).toarray()
     scaled = X * np.sqrt(weight)[:, None]
     return scaled.T @ scaled
-
-
-def mean_squared_norm(rows: Rows) -> float:
-    """The mean of ‖x‖² over stored rows, from some of their values: what C is to be measured by."""
-    if not rows.n_rows or not rows.n_stored:
-        return float(rows.bias) ** 2
-    some = rows.data[:: 1 + rows.n_stored // _SAMPLE].astype(np.float64)
-    return float(some @ some) / some.size * rows.n_stored / rows.n_rows + float(rows.bias) ** 2
 
 
 class InteriorSlots(ABC):
@@ -124,7 +96,7 @@ class ScalarSlots(InteriorSlots):
 
     def __init__(self, c: Scalar, two_sided: bool) -> None:
         self.loss_shape = c.loss_shape
-        self.X, n = matrix_of(c.rows), c.n_examples
+        self.X, n = written_out(c.rows), c.n_examples
         side = np.broadcast_to(c.side, n).astype(np.float64)
         both = side == 0.0
         signs = [np.zeros(n), np.where(both, 1.0, side), np.where(both, -1.0, 0.0)][: 2 + two_sided]
@@ -157,7 +129,7 @@ class ClassSlots(InteriorSlots):
     """
 
     def __init__(self, c: Classes) -> None:
-        self.X = matrix_of(c.rows)
+        self.X = written_out(c.rows)
         zero = np.arange(c.n_examples) * c.n_classes + c.label
         self._fill(c.n_examples, c.n_classes, c.budget, c.cost[c.label], zero)
 
@@ -202,10 +174,10 @@ class RivalSlots(ClassSlots):
 
     def __init__(self, c: Classes) -> None:
         super().__init__(c)
-        self._rivals = c.rivals_of()
+        self._rivals = c.rivals()
 
     def shares(self, z: np.ndarray) -> np.ndarray:
-        return z[self._rivals]
+        return super().shares(z)[self._rivals]
 
 
 class SharedSlots(InteriorSlots):
@@ -220,7 +192,7 @@ class SharedSlots(InteriorSlots):
         self.example = np.repeat(np.arange(c.n_examples), sizes + 1)
         self.real = np.ones(self.example.size, bool)
         self.real[self.zero] = False
-        X = matrix_of(c.rows)
+        X = written_out(c.rows)
         self.R = np.zeros((self.example.size, c.n_weights))
         self.R[self.real] = X.toarray() if sp.issparse(X) else X
         self.R[self.real] *= np.broadcast_to(c.side, c.n_examples)[example, None]

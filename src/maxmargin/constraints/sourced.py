@@ -12,17 +12,18 @@ import scipy.sparse as sp
 
 from ..data.arrays import as_rows
 from ..data.errors import DataError
-from ..data.given import chunks_of
+from ..data.source_checks import chunks_of
 from ..problem import Rivals, RowErrors, Rows
-from ..protocols import Chunk, Model, Oracle, OracleError, Seekable, Source, is_seekable
+from ..protocols import Chunk, Model, Oracle, OracleError, Seekable, Source
+from ..validation import is_seekable
+from .matrices import as_sparse, stored
 from .oracle import check_methods, oracle_for, sized
-from .store import as_table, matrix
 
 Prepare = Callable[[Any, Any], tuple[Any, Any]]
 
 
 @dataclass(frozen=True)
-class Layout:
+class SourceLayout:
     """What is known of a source after it has been read once.
 
     Parameters
@@ -41,34 +42,34 @@ class Layout:
         return int(self.offsets[-1])
 
 
-def survey(source: Source, look: Callable[[Any, Any], object] | None = None) -> Layout:
-    """Read a source once; ``look`` is shown the inputs and answers of every chunk.
+def survey(source: Source, add: Callable[[Any, Any], object] | None = None) -> SourceLayout:
+    """Read a source once; ``add`` is shown the inputs and answers of every chunk.
 
-    Without ``look`` a source that can be read in any order is only asked for its weights.
+    Without ``add`` a source that can be read in any order is only asked for its weights.
     """
-    if look is None and is_seekable(source):
+    if add is None and is_seekable(source):
         return _asked(cast("Seekable", source))
     sizes: list[int] = []
     weights: list[np.ndarray | None] = []
     for chunk in chunks_of(source):
         with _placed(chunk, sum(sizes)):
-            if look is not None:
-                look(chunk.x, chunk.y)
+            if add is not None:
+                add(chunk.x, chunk.y)
         sizes.append(len(chunk))
         weights.append(None if chunk.weight is None else np.array(chunk.weight, dtype=np.float64))
     if not sum(sizes):
         raise DataError("The source has no examples.")
-    return Layout(np.concatenate([[0], np.cumsum(sizes)]), _joined_weights(weights))
+    return SourceLayout(np.concatenate([[0], np.cumsum(sizes)]), _joined_weights(weights))
 
 
-def _asked(source: Seekable) -> Layout:
+def _asked(source: Seekable) -> SourceLayout:
     offsets = np.asarray(source.offsets)
     if offsets[-1] == 0:
         raise DataError("The source has no examples.")
     first = source.labels(0).weight
     n_chunks = offsets.size - 1
     weights = None if first is None else [np.array(source.labels(i).weight, np.float64) for i in range(n_chunks)]
-    return Layout(offsets, None if weights is None else np.concatenate(weights))
+    return SourceLayout(offsets, None if weights is None else np.concatenate(weights))
 
 
 def _joined_weights(weights: list[np.ndarray | None]) -> np.ndarray | None:
@@ -104,7 +105,7 @@ class Sizes:
         self.model = model
         self.parts: list[Any] = []
 
-    def look(self, X: object, Y: object) -> None:
+    def add(self, X: object, Y: object) -> None:
         part = sized(self.model, X, Y)
         if self.parts and hasattr(part, "joined"):
             part = self.parts.pop().joined([part])
@@ -128,13 +129,13 @@ class SourcedOracle:
     model : Model
         With its sizes.
     source : Source
-    layout : Layout
+    layout : SourceLayout
         As ``survey`` found it.
     prepare : function or None
         Turns inputs and answers of a chunk into what the model reads.
     """
 
-    def __init__(self, model: Model, source: Source, layout: Layout, prepare: Prepare | None = None) -> None:
+    def __init__(self, model: Model, source: Source, layout: SourceLayout, prepare: Prepare | None = None) -> None:
         self.model = model
         self.source = source
         self.offsets = layout.offsets
@@ -316,5 +317,5 @@ def _joined_bounds(bounds: list[np.ndarray | None], parts: list[Rivals], place: 
 def _joined_rows(parts: list[Rows], place: np.ndarray) -> Rows:
     """Rows one part after the other, in another order; sparse unless all of them are dense."""
     if all(part.dense for part in parts):
-        return as_rows(np.concatenate([matrix(part) for part in parts])[place])
-    return as_rows(sp.vstack([as_table(part) for part in parts], format="csr")[place])
+        return as_rows(np.concatenate([stored(part) for part in parts])[place])
+    return as_rows(sp.vstack([as_sparse(part) for part in parts], format="csr")[place])

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..data.arrays import as_rows
 from ..kernels import rows as kernels
 from ..problem import Rows
+from .matrices import as_sparse
 
 
 class Stored(NamedTuple):
@@ -25,9 +25,10 @@ class RowStore:
     """Rows that come one by one and leave together: sparse or dense as the first ones were, as precise as any of them.
 
     >>> store = RowStore(width=3)
-    >>> store.append(as_rows(sp.csr_matrix(np.eye(3))), np.array([0, 2]))
+    >>> from scipy.sparse import eye_array
+    >>> store.append(as_rows(eye_array(3, format="csr")), np.array([0, 2]))
     0
-    >>> store.table().toarray()
+    >>> as_sparse(store.rows).toarray()
     array([[1., 0., 0.],
            [0., 0., 1.]])
     """
@@ -83,7 +84,7 @@ class RowStore:
             self._dense, self._dtype = rows.dense, rows.data.dtype
             self.arrays = self._room(0, 0)
         if rows.dense != self._dense:
-            table = as_table(rows)
+            table = as_sparse(rows)
             rows = as_rows(table.toarray() if self._dense else table)
         if self._precision(rows) != self._dtype:
             # Whole numbers came first, real ones now: rounding those would make the bounds inexact.
@@ -130,10 +131,6 @@ class RowStore:
             self.arrays = self.arrays._replace(width=width)
         self.width = width
 
-    def table(self) -> sp.csr_matrix:
-        """All rows as a sparse matrix."""
-        return as_table(self.rows)
-
     def _precision(self, rows: Rows) -> np.dtype:
         return np.promote_types(self._dtype, rows.data.dtype) if self.n_rows else rows.data.dtype
 
@@ -166,27 +163,3 @@ def placed(values: np.ndarray, place: np.ndarray, n: int) -> np.ndarray:
 def row_sizes(rows: Rows, chosen: np.ndarray) -> np.ndarray:
     """Stored values of some rows."""
     return np.full(chosen.size, rows.width) if rows.dense else rows.indptr[chosen + 1] - rows.indptr[chosen]
-
-
-def as_table(rows: Rows) -> sp.csr_matrix:
-    """Rows as a sparse matrix, on the same arrays."""
-    shape = (rows.n_rows, rows.width)
-    if rows.dense:
-        return sp.csr_matrix(matrix(rows))
-    end = rows.indptr[rows.n_rows]
-    return sp.csr_matrix((rows.data[:end], rows.indices[:end], rows.indptr[: rows.n_rows + 1]), shape=shape)
-
-
-def matrix(rows: Rows) -> np.ndarray | sp.csr_matrix:
-    """Stored rows as a matrix on the same arrays, dense or sparse as they are."""
-    return rows.data[: rows.n_rows * rows.width].reshape(rows.n_rows, rows.width) if rows.dense else as_table(rows)
-
-
-def picked(rows: Rows, chosen: np.ndarray) -> Any:
-    """A few stored rows as a matrix of their own, dense or sparse as they are; no others are looked at."""
-    if rows.dense:
-        return matrix(rows)[chosen]
-    start = rows.indptr[chosen]
-    indptr = np.concatenate([[0], np.cumsum(rows.indptr[chosen + 1] - start)])
-    at = np.arange(indptr[-1]) + np.repeat(start - indptr[:-1], np.diff(indptr))
-    return sp.csr_matrix((rows.data[at], rows.indices[at], indptr), shape=(chosen.size, rows.width))

@@ -11,6 +11,7 @@ from ..kernels import planes as kernels
 from ..kernels.maps import Dense, WeightMap
 from ..problem import Rivals, RowErrors, Rows
 from .answers import bytes_of
+from .matrices import as_sparse
 from .store import RowStore, placed, row_sizes
 
 
@@ -91,7 +92,7 @@ class StoredPlanes:
     def lengths(self, ids: np.ndarray) -> np.ndarray:
         """How long the longest row of some examples is, and the one that says how the truth has changed: rounding in
         what these rows are worth is measured by it."""
-        table = self.store.table()
+        table = as_sparse(self.store.rows)
         norms = np.sqrt(np.asarray(table.multiply(table).sum(axis=1), dtype=np.float64).ravel())
         row, shift, first, count = self.slots.row, self.slots.shift, self.slots.first, self.slots.count
         longest = [norms[row[first[i] : first[i] + count[i]]].max(initial=0.0) for i in ids.tolist()]
@@ -178,7 +179,7 @@ class StoredPlanes:
         """(slots, their examples, their planes as a dense matrix) of all planes at hand."""
         used = np.flatnonzero(self.used())
         example = self._example_of(used)
-        table = self.store.table()
+        table = as_sparse(self.store.rows)
         planes = table[self.slots.row[used]].toarray().astype(np.float64)
         shift = self.slots.shift[example]
         moved = shift >= 0

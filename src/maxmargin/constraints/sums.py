@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from ..kernels import rows as row_kernels, sums as kernels
+from ..kernels import rows as row_kernels
+from ..kernels.vectors import bounded_dot
 from ..problem import Rivals, Rows, Totals
 from ..rounding import UNIT
 
@@ -49,7 +50,7 @@ class DualSums:
         """The shares of some answers, with what rounding may have changed in their rows and losses."""
         self.add_rows(rivals.rows, shares)
         self.count(0, _EACH)
-        total, error = kernels.dot(rivals.losses, shares)
+        total, error = bounded_dot(rivals.losses, shares)
         if rivals.errors is not None:
             self._error += rivals.errors.total(shares)
             error += rivals.errors.loss * abs(total)

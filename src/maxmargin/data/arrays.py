@@ -140,7 +140,7 @@ def as_matrix(X: object, width: int | None = None) -> Any:
     if width is not None and table.shape[1] != width:
         raise ValueError(f"X has {table.shape[1]} features, {width} are needed, as in training.")
     table = table.astype(table.dtype if table.dtype in (np.float32, np.float64) else np.float64, copy=False)
-    if not np.isfinite(table.data if sp.issparse(table) else table).all():
+    if first_not_finite(table) is not None:
         raise ValueError("X has entries that are not finite. Fill in or drop missing values first.")
     return table
 
@@ -180,23 +180,36 @@ def stacked(tables: Sequence[Any], dtype: DTypeLike) -> tuple[Any, np.ndarray]:
 
 def check_finite(table: Any, first: np.ndarray, name: str, row: str) -> None:
     """Complain of the first value that is not finite in matrices end to end, which begin in the rows ``first``."""
-    values = table.data if sp.issparse(table) else table.reshape(-1)
-    # One sum finds out in a fraction of the time of a test per element; overflow alone is no error.
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum(dtype=np.float64)):
-            return
-    bad = np.flatnonzero(~np.isfinite(values))
-    if not bad.size:
+    bad = first_not_finite(table)
+    if bad is None:
         return
-    if sp.issparse(table):
-        at, column = int(np.searchsorted(table.indptr, bad[0], side="right")) - 1, int(table.indices[bad[0]])
-    else:
-        at, column = divmod(int(bad[0]), table.shape[1])
+    at, column, value = bad
     i = int(np.searchsorted(first, at, side="right")) - 1
     raise ValueError(
-        f"{name} {i} has a value that is not finite ({values[bad[0]]}), at {row} {at - first[i]}, feature {column}. "
+        f"{name} {i} has a value that is not finite ({value}), at {row} {at - first[i]}, feature {column}. "
         "Fill in or drop missing values first."
     )
+
+
+def first_not_finite(table: Any) -> tuple[int, int, Any] | None:
+    """Row, column and value of the first entry of a matrix that is not finite; None if all are.
+
+    >>> first_not_finite(np.array([[1.0, 2.0], [np.inf, 3.0]]))[:2]
+    (1, 0)
+    """
+    values = table.data if sp.issparse(table) else table
+    # One sum finds out in a fraction of the time of a test per element; overflow alone is no error.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum()):
+            return None
+    bad = np.flatnonzero(~np.isfinite(values))
+    if not bad.size:
+        return None
+    at = int(bad[0])
+    if sp.issparse(table):
+        return int(np.searchsorted(table.indptr, at, side="right")) - 1, int(table.indices[at]), values[at]
+    row, column = divmod(at, table.shape[-1])
+    return row, column, values.reshape(-1)[at]
 
 
 def as_rows(X: Any, bias: float = 0.0) -> Rows:
@@ -208,16 +221,21 @@ def as_rows(X: Any, bias: float = 0.0) -> Rows:
     >>> len(as_rows(np.eye(3)))
     3
     """
-    if sp.issparse(X):
-        if X.shape[1] >= 2**32:
-            raise ValueError(f"At most {2**32 - 1} columns can be addressed, X has {X.shape[1]}.")
-        X = canonical(checked_sparse(X))
-        if X.nnz == 0:
-            # Empty ``indices`` would mean "dense": one entry that no row points at keeps it sparse.
-            return Rows(X.indptr, np.zeros(1, np.int32), np.zeros(1, X.dtype), X.shape[0], X.shape[1], bias)
-        return Rows(X.indptr, X.indices, X.data, X.shape[0], X.shape[1], bias)
-    X = np.ascontiguousarray(X)
-    return Rows(_EMPTY, _EMPTY, X.reshape(-1), X.shape[0], X.shape[1], bias)
+    if not sp.issparse(X):
+        return rows_of(np.ascontiguousarray(X), bias)
+    if X.shape[1] >= 2**32:
+        raise ValueError(f"At most {2**32 - 1} columns can be addressed, X has {X.shape[1]}.")
+    return rows_of(canonical(checked_sparse(X)), bias)
+
+
+def rows_of(X: Any, bias: float) -> Rows:
+    """The same of a matrix in canonical form, which was checked before: nothing is looked at again, nothing copied."""
+    if not sp.issparse(X):
+        return Rows(_EMPTY, _EMPTY, X.reshape(-1), X.shape[0], X.shape[1], bias)
+    if X.nnz == 0:
+        # Empty ``indices`` would mean "dense": one entry that no row points at keeps it sparse.
+        return Rows(X.indptr, np.zeros(1, np.int32), np.zeros(1, X.dtype), X.shape[0], X.shape[1], bias)
+    return Rows(X.indptr, X.indices, X.data, X.shape[0], X.shape[1], bias)
 
 
 def canonical(X: Any) -> Any:
@@ -270,10 +288,10 @@ def usable_rows(
     with np.errstate(over="ignore"):  # what is too large is found below
         if not sp.issparse(x):
             values = np.ascontiguousarray(x, dtype)
-            at = -1 if checked else batches.first_not_finite(values.reshape(-1))
-            if at < 0:
+            bad = None if checked else first_not_finite(values)
+            if bad is None:
                 return values, True
-            row, column = divmod(int(at), x.shape[1])
+            row, column, _ = bad
             value = x[row, column]
         else:
             values = x.data.astype(dtype, copy=False)

@@ -24,14 +24,14 @@ from ..kernels.batches import scrambled
 from ..protocols import Chunk
 from ..validation import shown, whole
 from .arrays import checked_sparse, usable_rows
+from .chunked import GroupsInTurn, group_starts, keep_within, left_out, origin_of
 from .errors import DataError
-from .given import chunks_of
 from .opening import open_source, precision as precision_of, takes
 from .partitioning import Buckets, RowBuffer
-from .runs import GroupsInTurn, group_starts, keep_within, left_out, origin_of
 from .shard_format import CONTENTS, Columns, Contents, Shard, ShardWriter, write_contents
 from .shards import Shards
 from .sizes import as_bytes
+from .source_checks import chunks_of
 
 Progress = Callable[[int, int | None, int | None], Any]
 _SHARE = 0.75  # of the memory that rows may take: the rest is for the chunk at hand, and for the batch being written

@@ -14,9 +14,9 @@ import scipy.sparse as sp
 
 from ..protocols import Chunk
 from ..validation import shown
+from .chunked import Chunked
 from .errors import DataError
 from .prefetch import prefetched
-from .runs import Chunked
 
 CHUNK_EXAMPLES = 256
 _SAMPLE = 64

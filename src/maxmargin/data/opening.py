@@ -43,8 +43,8 @@ _KINDS = {
     ),
     "folder": _Kind("folders of shards", ("n_features", "dtype", "filesystem"), ("shards", "Shards")),
     "conll": _Kind("CoNLL files", ("chunk_rows", "columns", "encoding"), ("conll", "open_conll")),
-    "npy": _Kind(".npy arrays", (*_ROWS, *_COLUMNS), ("memory", "open_npy")),
-    "arrays": _Kind("arrays", (*_ROWS, *_COLUMNS), ("memory", "open_arrays")),
+    "npy": _Kind(".npy arrays", (*_ROWS, *_COLUMNS), ("array_source", "open_npy")),
+    "arrays": _Kind("arrays", (*_ROWS, *_COLUMNS), ("array_source", "open_arrays")),
     "pairs": _Kind("pairs", ("chunk_rows",), ("examples", "pairs_of")),
     "source": _Kind("source", (), ("", "")),  # it is open already
 }

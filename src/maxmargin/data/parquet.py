@@ -17,10 +17,10 @@ from numpy.typing import DTypeLike
 
 from ..protocols import Chunk
 from ..validation import shown
+from .array_source import CHUNK_BYTES, numbered
 from .arrays import csr_view, usable_rows
 from .errors import DataError
 from .in_order import MESSAGES, InOrder
-from .memory import CHUNK_BYTES, numbered
 from .prefetch import prefetched
 from .stores import DISK, Disk
 

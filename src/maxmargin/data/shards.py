@@ -14,10 +14,10 @@ from numpy.typing import DTypeLike
 
 from ..kernels import batches
 from ..protocols import Chunk
-from .arrays import csr_view
+from .arrays import csr_view, first_not_finite
+from .chunked import Chunked, GroupsInTurn
 from .errors import DataError
 from .mapped import MappedFile
-from .runs import Chunked, GroupsInTurn
 from .shard_format import Batch, Shard, read_contents
 from .stores import DISK, Disk, Stamp, Store, StoredFile, other_data
 
@@ -225,7 +225,7 @@ def _stamp(shard: Shard, store: Disk) -> Stamp:
 def _sense(arrays: list[np.ndarray], width: int) -> str:
     """What is wrong with the structure of rows, '' if nothing is: kernels rely on it."""
     if len(arrays) == 1:
-        return "" if batches.first_not_finite(arrays[0]) < 0 else "it has values that are not finite"
+        return "" if first_not_finite(arrays[0]) is None else "it has values that are not finite"
     indptr, indices, again, values = arrays
     verdict, row, _ = batches.check_rows(indptr, indices, values, width)
     if verdict == batches.GOOD and np.array_equal(indptr, again):

@@ -29,7 +29,7 @@ from ..problem import Problem, TotalLoss
 from ..protocols import Seed
 from ..regularizers.shape import Shape
 from ..solvers.dual_coordinate import DualCoordinate
-from ..solvers.state import Progress
+from ..solvers.solve import SolverState
 from .sharded import Sharded
 from .work import Report, Task
 
@@ -248,7 +248,7 @@ class ShardAscent:
 
 
 @dataclass(kw_only=True)
-class ShardState(Progress):
+class ShardState(SolverState):
     """Where the ascent stands."""
 
     sharded: Sharded

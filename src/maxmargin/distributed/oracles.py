@@ -137,6 +137,6 @@ def _own(rivals: Rivals) -> Rivals:
     rows = rivals.rows
     if not rows.data.flags.writeable or not rivals.losses.flags.writeable:
         rows = replace(rows, indptr=np.array(rows.indptr), indices=np.array(rows.indices), data=np.array(rows.data))
-        rows = replace(rows, first=np.array(rows.first), second=np.array(rows.second))
+        rows = replace(rows, plus=np.array(rows.plus), minus=np.array(rows.minus))
         rivals = replace(rivals, rows=rows, losses=np.array(rivals.losses))
     return replace(rivals, labels=list(rivals.labels))

@@ -153,6 +153,6 @@ class Shard:
 
 def _work(problem: Problem, alpha: Any, start: Beginning) -> Work:
     """The work that suits the problem: in memory, or in blocks."""
-    if hasattr(problem.constraints, "blocks"):
+    if problem.constraints.held_in == "blocks":
         return BlockWork(problem, alpha, start.seed, start.memory)
     return ClosedWork(problem, alpha, start.away, start.seed)

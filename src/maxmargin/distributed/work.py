@@ -119,7 +119,7 @@ class ClosedWork(Work):
 
     def __init__(self, problem: Problem, alpha: np.ndarray | None, away: np.ndarray, seed: int) -> None:
         super().__init__(problem)
-        self.constraints = problem.closed
+        self.constraints = problem.in_memory
         if not self.constraints.supports(problem.regularizer.shape(problem.n_weights).kind):
             raise ValueError(f"{type(self.constraints).__name__} has no compiled steps for {problem.regularizer!r}.")
         self._alpha = self.constraints.no_shares() if alpha is None else self.constraints.feasible(alpha)
@@ -245,7 +245,7 @@ class ClosedWork(Work):
 
     def _bytes_per_row(self) -> float:
         rows = self.constraints.rows
-        values = rows.n_stored / max(rows.n_rows, 1) * (2 if rows.second.size else 1)
+        values = rows.n_stored / max(rows.n_rows, 1) * (2 if rows.minus.size else 1)
         return values * (rows.data.itemsize + (4 if rows.indices.size else 0)) + 64 + 16 * self._alpha[:1].size
 
 

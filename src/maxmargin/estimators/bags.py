@@ -19,16 +19,16 @@ from ..latent.bags import NEGATIVES, BagObjective, look
 from ..models import Bags as BagModel
 from ..persistence import storable
 from ..problem import BoundRecord, Certificate, LatentSolution
-from ..protocols import LatentObjective, Regularizer, is_source
+from ..protocols import LatentObjective, Regularizer
 from ..solvers import solve
-from ..validation import meant, shown
+from ..validation import is_source, meant, one_of, shown
 from . import inputs
 from .certified import Folder, Run, Workers
+from .fingerprints import of_arrays, of_values
 from .fit_callbacks import Callback, notified, users_line
-from .holders import of_arrays, of_values
 from .inputs import Column, Matrix
 from .latent_search import LatentEstimator, objective_of
-from .linear import repeated
+from .linear import WithIntercept, repeated
 from .settings import with_parameters
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class _Labelled:
     n_bounds_="int", _alpha="Planes|float[...]|none", _fitted_C="float", record=BoundRecord,
 )  # fmt: skip
 @with_parameters
-class LatentSVC(ClassifierMixin, LatentEstimator):
+class LatentSVC(ClassifierMixin, WithIntercept, LatentEstimator):
     """Classes of bags of instances: labels belong to bags, and one instance decides, nobody says which.
 
     With two classes, a bag is positive (of the class ``positive``) if one of its instances is, negative if none is:
@@ -185,7 +185,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
             As for :meth:`LatentStructuralSVM.fit`. With two classes the workers of a cluster look at all instances, and
             the bounds, which have one instance of each positive bag, are minimised here.
         """
-        self._search_settings()
+        self._check_settings()
         bags, y = self._check(X, y)
         classes = np.unique(y)
         inputs.check_several(self, classes)
@@ -206,9 +206,10 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         )
         return self
 
-    def _keep_search(self, found: LatentSolution, **learned: Any) -> None:
-        super()._keep_search(found, **learned)
-        self.coef_, self.intercept_ = self._split(found.weights)
+    def _store_search(self, found: LatentSolution, **learned: Any) -> None:
+        super()._store_search(found, **learned)
+        n_vectors = 1 if self.classes_.size == 2 else self.classes_.size
+        self.coef_, self.intercept_ = self._split(found.weights.reshape(n_vectors, -1))
 
     def _check(self, X: Bagged, y: Column, width: int | None = None) -> tuple[Bags, np.ndarray]:
         if is_source(X):
@@ -258,9 +259,6 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
     def _check_fitted_sizes(self) -> None:
         inputs.check_vectors(self.classes_, self.coef_)
 
-    def _bias(self) -> float:
-        return inputs.check_positive("intercept_scaling", self.intercept_scaling) if self.fit_intercept else 0.0
-
     def _labelled(self, bags: Bags, y: np.ndarray, classes: np.ndarray, place: int, sample_weight: Column) -> _Labelled:
         label = np.minimum(np.searchsorted(classes, y), classes.size - 1)
         if (classes[label] != y).any():
@@ -279,7 +277,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
 
     def _maker(self, data: _Labelled, negatives: str | None = None) -> Callable[..., LatentObjective]:
         """What makes the objective of bags, their answers, and C_i."""
-        inputs.check_choice("negatives", self.negatives, NEGATIVES)
+        one_of("negatives", self.negatives, NEGATIVES)
         n_classes, width = data.classes.size, data.bags.matrix.shape[1]
         if n_classes == 2:
             regularizer, how = self._regularizer(width, 1), negatives or self.negatives
@@ -327,18 +325,9 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         super()._begin_like(other)
         self.classes_, self._positive_at, self.intercept_ = other.classes_, other._positive_at, other.intercept_
 
-    def _split(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(coef, intercept), with a row for each vector of weights."""
-        table = w.reshape(1 if self.classes_.size == 2 else self.classes_.size, -1)
-        if not self.fit_intercept:
-            return table.copy(), np.zeros(len(table))
-        return table[:, :-1].copy(), table[:, -1] * self._bias()
-
     def _flat(self) -> np.ndarray:
         """Weights as the solver has them."""
-        if not self.fit_intercept:
-            return self.coef_.ravel()
-        return np.column_stack([self.coef_, self.intercept_ / self._bias()]).ravel()
+        return self._table().ravel()
 
     def _looked(self, X: Bagged) -> tuple[np.ndarray, np.ndarray]:
         """The score and the best instance of every bag, for each vector of weights: the positive class's, or all."""

@@ -9,7 +9,7 @@ import re
 import warnings
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -21,12 +21,12 @@ from sklearn.utils.validation import check_is_fitted
 from .. import persistence
 from ..checkpoint import CheckpointFolder
 from ..distributed import Transport
-from ..notebook import bracket
+from ..notebook import as_html
 from ..problem import Certificate, Planes, Problem, Record, Solution
-from ..protocols import Regularizer, Solver
+from ..protocols import OracleError, Regularizer, Solver
 from ..regularizers import L2
 from ..rounding import rounded_down, rounded_up
-from ..solvers import Means, choose
+from ..solvers import best_start, choose
 from ..solvers.progress import ProgressLine
 from ..validation import shown
 from . import inputs
@@ -51,12 +51,16 @@ Callbacks = Sequence[Callable[[Record], object]]
 
 @dataclass(frozen=True)
 class Run:
-    """How a fit is to be run: where to save it and how often, whom to tell, and on which cluster, if on any."""
+    """How a fit is to be run: where to save it and how often, whom to tell, and on which cluster, if on any.
+
+    ``identity`` is what a run that is saved is about; see ``CertifiedEstimator._identified``.
+    """
 
     checkpoint: Folder = None
     every: float = 30.0
     callbacks: Sequence[Callback] = ()
     cluster: Workers = None
+    identity: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not isinstance(self.checkpoint, str | os.PathLike | None) or self.checkpoint == "":
@@ -115,8 +119,17 @@ class CertifiedEstimator(SolverParameters, Reporting, BaseEstimator):
         self, problem: Problem, threads: int, warm: bool, centre: np.ndarray | None, scratch: str | None = None
     ) -> Solver:
         """The solver that was asked for, fitted to the problem (see ``solvers.Means``)."""
-        memory = inputs.check_memory(self.memory)
-        return choose(problem, self.solver, Means(self.tol, self.random_state, threads, memory, warm, centre, scratch))
+        return choose(
+            problem,
+            self.solver,
+            tol=self.tol,
+            seed=self.random_state,
+            threads=threads,
+            memory=inputs.check_memory(self.memory),
+            warm=warm,
+            centre=centre,
+            scratch=scratch,
+        )
 
     def _progress(self) -> Any:
         """A context whose value is the callbacks for ``solve``: a progress line, or nothing."""
@@ -127,25 +140,44 @@ class CertifiedEstimator(SolverParameters, Reporting, BaseEstimator):
     def _settings(self) -> dict[str, str]:
         """What the problem depends on: all parameters but those that say how long and with what means to work on it."""
         params = self.get_params(deep=False)
-        return {k: _told(v) for k, v in params.items() if k not in _MEANS}
+        return {k: _as_text(v) for k, v in params.items() if k not in _MEANS}
+
+    def _identified(self, run: Run, fingerprint: Callable[[], str]) -> Run:
+        """The run with its settings and data, as checkpoints know it; data is not looked at where nothing is saved."""
+        if run.checkpoint is None:
+            return run
+        return replace(run, identity={"estimator": type(self).__name__, **self._settings(), "data": fingerprint()})
 
     @contextlib.contextmanager
-    def _saving(self, run: Run, fingerprint: Callable[[], str], part: str = "") -> Iterator[CheckpointFolder | None]:
+    def _saving(self, run: Run, part: str = "") -> Iterator[CheckpointFolder | None]:
         """The folder in which the run, or one part of it, is saved, if there is to be one."""
         if run.checkpoint is None:
             yield None
             return
         every = inputs.check_positive("checkpoint_every", run.every, zero=True)
-        with CheckpointFolder(Path(run.checkpoint) / part, self._identity(fingerprint), every) as folder:
+        with CheckpointFolder(Path(run.checkpoint) / part, run.identity, every) as folder:
             yield folder
-
-    def _identity(self, fingerprint: Callable[[], str]) -> dict[str, str]:
-        """What a run is about, as a checkpoint knows it."""
-        return {"estimator": type(self).__name__, **self._settings(), "data": fingerprint()}
 
     def _begin_like(self, other: CertifiedEstimator) -> None:
         """Take over from another fitted estimator what a warm start goes on from."""
         self._alpha, self._fitted_C = other._alpha, other._fitted_C
+
+    def _shares_of(self, problem: Problem) -> Shares:
+        """The last dual variables, if they are dual variables of this problem too."""
+        alpha = self._alpha
+        try:
+            problem.constraints.totals(alpha)
+        except (ValueError, IndexError, OracleError):
+            return None  # those of other data prove nothing here
+        return alpha
+
+    def _rescaled(self, problem: Problem, alpha: Shares) -> Shares:
+        """The last dual variables to start from, which may be those of another C.
+
+        Variables at their bound grow with C, those inside hardly do: which kind matters more is tried out.
+        """
+        ratio = float(self.C) / self._fitted_C
+        return alpha if alpha is None or ratio == 1.0 else best_start(problem, [alpha, ratio * alpha])
 
     def _store(self, solutions: list[Solution], alpha: Shares) -> None:
         """Attributes that every fit leaves behind."""
@@ -156,9 +188,8 @@ class CertifiedEstimator(SolverParameters, Reporting, BaseEstimator):
         self.history_ = [record for s in solutions for record in s.history]
         self.n_passes_ = max(len(s.history) for s in solutions)
 
-    def _keep(self, solutions: list[Solution], alpha: Shares) -> None:
-        """The same, and a warning where the goal was missed."""
-        self._store(solutions, alpha)
+    def _warn_unfinished(self, solutions: list[Solution]) -> None:
+        """A warning where the goal was missed."""
         unfinished = [s for s in solutions if not s.converged]
         interrupted = any(s.interrupted for s in solutions)
         # Several problems side by side reach the goal together, even if one of them alone does not.
@@ -219,7 +250,7 @@ class CertifiedEstimator(SolverParameters, Reporting, BaseEstimator):
 
     def _certificate_html(self) -> str:
         certificate = getattr(self, "certificate_", None)
-        return "" if certificate is None else bracket(certificate, self._certified)
+        return "" if certificate is None else as_html(certificate, self._certified)
 
     def save(self, path: str | Path) -> None:
         """Write the fitted estimator to one file (safetensors); ``maxmargin.load`` reads it back."""
@@ -227,7 +258,7 @@ class CertifiedEstimator(SolverParameters, Reporting, BaseEstimator):
         persistence.save(self, path)
 
 
-def _told(value: object) -> str:
+def _as_text(value: object) -> str:
     """A setting as text that differs where the setting does: arrays, which text cuts short, have a checksum besides."""
     text = _ADDRESS.sub("", repr(value))
     arrays: dict[str, np.ndarray] = {}

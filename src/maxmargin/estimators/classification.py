@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import KW_ONLY, field
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,16 +12,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import losses
 from ..constraints.base import Closed
-from ..constraints.classes import CLASS_MAPS
+from ..constraints.classes import has_class_steps
+from ..data.arrays import rows_of
 from ..models import binary, multiclass
 from ..models.labelling import check_loss
 from ..persistence import storable
-from ..problem import is_pure
+from ..problem import Problem, Solution
 from ..protocols import Chunk, Loss, Seekable
+from ..validation import one_of
 from . import inputs, training
-from .holders import InMemory, is_in_memory, of_arrays
+from .certified import Shares
+from .fingerprints import of_arrays
+from .holders import InMemory, is_in_memory
 from .inputs import Column, Matrix
-from .linear import LinearEstimator, RowFacts, checked_weights, labels_of, rows_of
+from .linear import LinearEstimator, RowFacts, checked_weights, labels_of
 from .settings import with_parameters
 
 
@@ -197,11 +201,19 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     def _check_class_steps(self, facts: RowFacts, where: str) -> None:
         """Rows of classes can be written out, for other regularizers than kernels for classes know, in memory only."""
         regularizer = self._regularizer(facts.n_features, facts.n_columns)
-        n_weights = self._n_weights(facts)
-        if facts.n_columns > 1 and (is_pure(regularizer) or regularizer.shape(n_weights).kind not in CLASS_MAPS):
+        if facts.n_columns > 1 and not has_class_steps(regularizer, self._n_weights(facts)):
             raise ValueError(
                 f"{self.regularizer!r} and Crammer–Singer do not go together in {where}. Use multi_class='ovr'."
             )
+
+    def _solved(self, problem: Problem, warm: Shares, solve: Callable[[Problem, Shares], Solution]) -> Solution:
+        classes: Any = problem.constraints
+        if len(classes.dual_shape) == 1 or has_class_steps(problem.regularizer, problem.n_weights):
+            return solve(problem, warm)
+        written_out = classes.explicit()
+        shares = None if warm is None else written_out.by_rival(warm)
+        solution = solve(Problem(written_out, problem.regularizer), shares)
+        return replace(solution, alpha=written_out.by_class(solution.alpha))
 
     def _constraints_of(self, chunk: Chunk, facts: RowFacts, which: Sequence[int]) -> list[Closed]:
         """One problem for two classes or Crammer–Singer, one per class for one-vs-rest."""
@@ -220,7 +232,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        inputs.check_choice("multi_class", self.multi_class, ("crammer_singer", "ovr"))
+        one_of("multi_class", self.multi_class, ("crammer_singer", "ovr"))
 
     def _check_fitted_sizes(self) -> None:
         inputs.check_vectors(self.classes_, self.coef_)
@@ -234,7 +246,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     def _learned(self, facts: RowFacts, weights: list[np.ndarray]) -> None:
         self.classes_ = facts.classes
         self._label = None
-        split = [self._split_weights(w, facts.n_columns) for w in weights]
+        split = [self._split(w.reshape(-1, facts.n_columns).T) for w in weights]
         self.coef_ = np.vstack([coef for coef, _ in split])
         self.intercept_ = np.concatenate([intercept for _, intercept in split])
 
@@ -244,8 +256,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     def _weights(self) -> list[np.ndarray]:
         if self._is_joint(self.classes_) or len(self.coef_) == 1:
             return super()._weights()
-        table = self._flat_weights().reshape(-1, self.classes_.size)
-        return [table[:, k].copy() for k in range(self.classes_.size)]
+        return list(self._table())
 
     @property
     def dual_coef_(self) -> np.ndarray:

@@ -46,7 +46,7 @@ def notified(fit: F) -> F:
 
 @contextmanager
 def changing(estimator: BaseEstimator, callbacks: Iterable[Callback]) -> Iterator[tuple[Listener, ...]]:
-    """One fit, with the callbacks for it; see ``notified``. An error that ``keep`` was given undoes nothing.
+    """One fit, with the callbacks for it; see ``notified``. An error that ``keep_despite`` was given undoes nothing.
 
     Only what has begun here ends here: an estimator hands its listeners on to those that it fits within.
     """
@@ -76,7 +76,7 @@ def changing(estimator: BaseEstimator, callbacks: Iterable[Callback]) -> Iterato
                     rest.callback(listener.end, estimator, failure)
 
 
-def keep(estimator: BaseEstimator, error: BaseException) -> None:
+def keep_despite(error: BaseException, estimator: BaseEstimator) -> None:
     """What the estimator has learned before this error came is worth keeping."""
     error.kept_by = estimator  # type: ignore[attr-defined]
 

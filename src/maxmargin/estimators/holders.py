@@ -7,30 +7,26 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
 
 from ..checkpoint import CheckpointFolder
-from ..constraints.oracle import count
 from ..constraints.sourced import chosen
+from ..data.array_source import Arrays
+from ..data.chunked import keep_within
 from ..data.errors import DataError
-from ..data.examples import PairList
-from ..data.given import chunks_of
-from ..data.memory import Arrays
-from ..data.runs import keep_within
+from ..data.source_checks import chunks_of
 from ..problem import Problem, Solution
-from ..protocols import Chunk, Seekable, Solver, Source, is_seekable
+from ..protocols import Chunk, Seekable, Solver, Source
 from ..solvers import solve
+from ..validation import is_seekable
 from . import inputs
 from .certified import Callbacks, Run, Shares
-from .inputs import Column, Matrix
+from .fingerprints import fingerprint_of
 
 if TYPE_CHECKING:
     from .training import Task
@@ -144,25 +140,13 @@ class Holder:
     def solve(
         self, k: int, warm: Shares, threads: int, callbacks: Callbacks, folder: CheckpointFolder | None
     ) -> Solution:
-        """Solve problem k.
+        """Solve problem k."""
 
-        Where kernels have no steps over classes for the regularizer, as under a group norm, the rows of classes are
-        written out: each pair of a row and a class becomes one.
-        """
-        problem, rivals = self.problems[k], None
-        constraints: Any = problem.constraints
-        of_classes = self.in_memory and constraints.closed and len(constraints.dual_shape) > 1
-        if of_classes and not constraints.supports(_map_of(problem)):
-            rivals, shape = constraints.rivals_of(), constraints.dual_shape
-            problem = Problem(constraints.explicit(), problem.regularizer)
-            warm = None if warm is None else np.ravel(warm)[rivals]  # type: ignore[arg-type]
-        solver = self._solver(problem, warm, threads, None if folder is None else str(folder.folder))
-        solution = solve(problem, solver, warm=warm, callbacks=callbacks, checkpoint=folder, **self._goal())
-        if rivals is None:
-            return solution
-        alpha = np.zeros(shape)
-        alpha.ravel()[rivals] = solution.alpha
-        return replace(solution, alpha=alpha)
+        def solved(problem: Problem, warm: Shares) -> Solution:
+            solver = self._solver(problem, warm, threads, None if folder is None else str(folder.folder))
+            return solve(problem, solver, warm=warm, callbacks=callbacks, checkpoint=folder, **self._goal())
+
+        return self.task._solved(self.problems[k], warm, solved)
 
     def _solver(self, problem: Problem, warm: Shares, threads: int, scratch: str | None = None) -> Solver:
         return self.task._chosen_solver(problem, threads, warm is not None, self.task._centre(problem, warm), scratch)
@@ -172,14 +156,6 @@ class Holder:
 
     def close(self) -> None:
         """Nothing is left behind."""
-
-
-def _map_of(problem: Problem) -> type:
-    """The weight map that coordinate steps see; a pure group norm has one around the centre of proximal steps."""
-    regularizer: Any = problem.regularizer
-    if problem.pure:
-        regularizer = regularizer.around(np.zeros(problem.n_weights), 1.0)
-    return regularizer.shape(problem.n_weights).kind
 
 
 @contextlib.contextmanager
@@ -224,43 +200,3 @@ def _precision(source: Source) -> str:
     if first is None or not (isinstance(first.x, np.ndarray) or sp.issparse(first.x)):
         raise DataError("This source holds structured examples, or none; linear estimators need rows of a matrix.")
     return "float32" if first.x.dtype == np.float32 else "float64"
-
-
-def fingerprint_of(source: Source) -> str:
-    """The fingerprint of a source; one that has none is known by its length and the beginning of it."""
-    if hasattr(source, "fingerprint"):
-        return str(source.fingerprint)
-    with contextlib.closing(chunks_of(source)) as chunks:
-        first = next(chunks, None)
-    return f"source-{len(source)}-{'' if first is None else of_pairs(first.x, first.y)}"
-
-
-class _Together:
-    """Two lists as one list of pairs, made when asked for."""
-
-    def __init__(self, X: Any, Y: Any) -> None:
-        self.X, self.Y = X, Y
-
-    def __len__(self) -> int:
-        return count(self.X)
-
-    def __getitem__(self, i: int) -> tuple[Any, Any]:
-        return self.X[i], self.Y[i]
-
-
-def of_pairs(X: Any, Y: Any, weight: Column = None) -> str:
-    """Structured examples in a short text that changes when they do."""
-    return f"{PairList(_Together(X, Y)).fingerprint}-{of_values(weight)}"
-
-
-def of_values(values: Any) -> str:
-    """Values of any kind in a short text; the bytes of objects are where they lie, and say nothing."""
-    if values is None:
-        return ""
-    plain = isinstance(values, np.ndarray) and values.dtype != object
-    return f"{zlib.crc32(np.ascontiguousarray(values).tobytes() if plain else repr(list(values)).encode()):08x}"
-
-
-def of_arrays(X: Matrix, y: ArrayLike, weight: Column = None, group: Column = None) -> str:
-    """Arrays in a short text that changes when they do."""
-    return "-".join([Arrays(X, np.asarray(y)).fingerprint, of_values(weight), of_values(group)])

@@ -17,12 +17,12 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
-from ..data.arrays import checked_sparse
+from ..data.arrays import checked_sparse, first_not_finite
 from ..data.errors import DataError
 from ..data.sizes import as_bytes, few_threads
-from ..protocols import Seed, is_source
+from ..protocols import Seed
 from ..schema import is_label
-from ..validation import as_float, check_unmasked, one_of, shown
+from ..validation import as_float, check_unmasked, is_source, shown
 from .tables import NUMBERS, check_present, check_types, explained, present_labels
 
 Matrix: TypeAlias = ArrayLike | sp.sparray | sp.spmatrix
@@ -95,25 +95,16 @@ def _fits_float32(X: Any) -> bool:
 
 
 def _check_finite(X: Any, estimator: BaseEstimator) -> None:
-    values = X.data if sp.issparse(X) else X
-    # One sum finds out in a fraction of the time of a test per element; overflow alone is no error.
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum(dtype=np.float64)):
-            return
-    bad = np.flatnonzero(~np.isfinite(values.reshape(-1)))
-    if bad.size == 0:
+    bad = first_not_finite(X)
+    if bad is None:
         return
-    at = int(bad[0])
-    if sp.issparse(X):
-        row, column = int(np.searchsorted(X.indptr, at, side="right")) - 1, int(X.indices[at])
-    else:
-        row, column = divmod(at, X.shape[1])
-    value = values.reshape(-1)[at]
+    row, column, value = bad
+    n_bad = np.count_nonzero(~np.isfinite(X.data if sp.issparse(X) else X))
     kind = "NaN" if np.isnan(value) else "infinity (inf)"
     names = getattr(estimator, "feature_names_in_", None)
     name = "" if names is None or len(names) != X.shape[1] else f" {str(names[column])!r}"
     raise ValueError(
-        f"X contains {kind} at row {row}, column {column}{name} ({bad.size} such values in all). "
+        f"X contains {kind} at row {row}, column {column}{name} ({n_bad} such values in all). "
         "Fill in or drop missing values first, for example with sklearn.impute.SimpleImputer."
     )
 
@@ -245,10 +236,6 @@ def check_budget(C: float, *weights: np.ndarray | None) -> np.ndarray:
         f"C={shown(C)} times sample_weight and class_weight is more than numbers can hold, {np.finfo(float).max:.1e}. "
         "Only ratios of weights matter: divide them by their mean, and choose C after that."
     )
-
-
-def check_choice(name: str, value: object, choices: tuple[str, ...]) -> str:
-    return one_of(name, value, choices)
 
 
 def check_weights(sample_weight: Column, X: object) -> np.ndarray | None:

@@ -14,13 +14,13 @@ from ..constraints.oracle import brings_objective, check_methods, count, sized
 from ..latent import value
 from ..persistence import storable
 from ..problem import BoundRecord, Certificate
-from ..protocols import LatentObjective, Model, Regularizer, is_source
+from ..protocols import LatentObjective, Model, Regularizer
 from ..regularizers import GroupNorm
-from ..validation import shown
+from ..validation import is_source, shown
 from . import inputs
 from .certified import Folder, Run, Workers
+from .fingerprints import of_pairs, of_values
 from .fit_callbacks import Callback, notified
-from .holders import of_pairs, of_values
 from .inputs import Column
 from .latent_search import LatentEstimator, objective_of
 from .settings import with_parameters
@@ -133,7 +133,7 @@ class LatentStructuralSVM(LatentEstimator):
         ``cluster`` each worker searches among its own examples and completes them, with one thread, and bounds are
         chosen and minimised here.
         """
-        self._search_settings()
+        self._check_settings()
         if is_source(X):
             raise ValueError(
                 f"{type(self).__name__} needs its examples in memory, got a source. Read them first, or a part of them."

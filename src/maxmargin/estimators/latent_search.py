@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Callable
-from dataclasses import KW_ONLY, field, replace
+from dataclasses import KW_ONLY, field
 from functools import partial
 from typing import Any
 
@@ -20,14 +20,14 @@ from ..distributed.searching import LatentSearches
 from ..latent import CCCP, MaximumEntropy, RandomWalk, Settings, minimise, value
 from ..latent.plain import latent_oracle_for
 from ..latent.structural import StructuralObjective
-from ..problem import BoundRecord, Certificate, Ending, LatentSolution, Planes, Problem
+from ..problem import BoundRecord, Certificate, Ending, LatentSolution, Problem
 from ..protocols import BoundChooser, LatentObjective, OracleError, Regularizer, Solver
-from ..solvers import best_start, certify
+from ..solvers import certify
 from ..solvers.progress import NestedLine
 from ..validation import one_of
 from . import inputs
-from .certified import CertifiedEstimator, Run, Shares
-from .fit_callbacks import keep, users_line
+from .certified import CertifiedEstimator, Run
+from .fit_callbacks import keep_despite, users_line
 from .settings import with_parameters
 from .workers import Cluster
 
@@ -56,9 +56,11 @@ class LatentEstimator(CertifiedEstimator):
     n_bounds_: int = field(init=False)
     _certified = "of the last convex bound, latent values fixed"
 
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        self._search_settings()  # complains of its own
+
     def _search_settings(self) -> Settings:
-        """The settings of the search, checked."""
-        self._check_settings()
         return Settings(
             eta=self.eta,
             tol=self.tol,
@@ -90,13 +92,14 @@ class LatentEstimator(CertifiedEstimator):
         labels and C_i, of which each worker has a piece: ``make`` makes the objective of it. ``learned`` are attributes
         that belong to what is found, also if the search fails after something was found.
         """
+        run = self._identified(run, fingerprint)
         with contextlib.ExitStack() as stack:
             if run.cluster is not None:
-                cluster = stack.enter_context(contextlib.closing(Cluster(run, dict)))
+                cluster = stack.enter_context(contextlib.closing(Cluster(run)))
                 cluster.start([LatentSearches(piece) for piece in _pieces(objective, make, data, cluster.size)])
                 objective = remote_objective(objective, cluster.workers)  # type: ignore[arg-type]
-            best, interrupted = self._searched(objective, run, start, fingerprint, learned)
-            self._keep_search(best, **learned)
+            best, interrupted = self._searched(objective, run, start, learned)
+            self._store_search(best, **learned)
             if not interrupted and best.objective >= _NOTHING * value(objective, np.zeros(objective.n_weights)):
                 warnings.warn(
                     f"{type(self).__name__} has learned nothing: the objective is no better than at weights of zero, "
@@ -105,14 +108,13 @@ class LatentEstimator(CertifiedEstimator):
                     ConvergenceWarning,
                     stacklevel=users_line(),
                 )
-            self._warn(best, interrupted)
+            self._warn_unended(best, interrupted)
 
     def _searched(
         self,
         objective: LatentObjective,
         run: Run,
         start: Callable[[LatentObjective, np.random.Generator], dict[str, object]],
-        fingerprint: Callable[[], str],
         learned: dict[str, Any],
     ) -> tuple[LatentSolution, bool]:
         """The best of all starts, and whether the last of them was interrupted."""
@@ -120,7 +122,7 @@ class LatentEstimator(CertifiedEstimator):
         best: LatentSolution | None = None
         for number, seed in enumerate(inputs.generator(self.random_state).spawn(int(self.n_init))):
             part = "" if self.n_init == 1 else f"start-{number}"
-            with self._search_line() as (inner, outer), self._saving(run, fingerprint, part) as folder:
+            with self._search_line() as (inner, outer), self._saving(run, part) as folder:
                 try:
                     found = minimise(
                         objective,
@@ -139,8 +141,8 @@ class LatentEstimator(CertifiedEstimator):
                     if best is None or (so_far is not None and so_far.objective < best.objective):
                         best = so_far
                     if best is not None:
-                        self._keep_search(best, **learned)
-                        keep(self, error)
+                        self._store_search(best, **learned)
+                        keep_despite(error, self)
                     raise
             if best is None or found.objective < best.objective:
                 best = found
@@ -158,7 +160,7 @@ class LatentEstimator(CertifiedEstimator):
         """Callbacks for passes and for bounds: a progress line, or nothing."""
         return NestedLine.callbacks_for(type(self).__name__ + stage, self.tol, _described, bool(self.verbose))
 
-    def _keep_search(self, found: LatentSolution, **learned: Any) -> None:
+    def _store_search(self, found: LatentSolution, **learned: Any) -> None:
         self.coef_, self.objective_, self.latent_ = found.weights, found.objective, found.latent
         self._alpha, self._fitted_C = found.alpha, float(self.C)
         self.certificate_, self.history_ = found.certificate, found.history
@@ -168,7 +170,10 @@ class LatentEstimator(CertifiedEstimator):
             setattr(self, name, attribute)
 
     def _solver_for(self, problem: Problem, weights: np.ndarray | None = None) -> Solver:
-        """The solver of a bound, which starts from the weights of the last one, or from its dual variables."""
+        """The solver of a bound, which starts from the weights of the last one, or from its dual variables.
+
+        The first has neither, but is solved so loosely that Newton steps would cost more than passes.
+        """
         return self._chosen_solver(problem, inputs.check_threads(self.n_jobs), True, weights)
 
     def _certify(self, objective: LatentObjective, weights: np.ndarray) -> Certificate:
@@ -180,21 +185,10 @@ class LatentEstimator(CertifiedEstimator):
         for latent in (self.latent_, objective.evaluate(weights).best):
             try:
                 problem = objective.problem(latent)
-                found.append(certify(problem, weights, self._alpha_for(problem)))
+                found.append(certify(problem, weights, self._shares_of(problem)))
             except (ValueError, IndexError, OracleError):  # values that are none of this data
                 continue
         return min(found, key=lambda certificate: certificate.relative_gap)
-
-    def _alpha_for(self, problem: Problem, ratio: float = 1.0) -> Shares:
-        """The last dual variables, times a ratio, if they are dual variables of this problem too."""
-        alpha = self._alpha
-        if ratio != 1.0:
-            planes = isinstance(alpha, Planes)
-            alpha = replace(alpha, alpha=ratio * alpha.alpha, totals=None) if planes else ratio * alpha
-        try:
-            return problem.constraints.feasible(alpha)
-        except (ValueError, IndexError, OracleError):
-            return None
 
     def _begun(
         self,
@@ -212,7 +206,8 @@ class LatentEstimator(CertifiedEstimator):
                 raise ValueError(f"Z has {count(Z)} latent values, X has {objective.n_examples} examples.")
             return {"latent": Z if isinstance(Z, np.ndarray) else list(Z)}
         if warm is not None:
-            return self._hot_start(objective, warm)
+            problem = objective.problem(objective.evaluate(warm).best)
+            return {"weights": warm, "alpha": self._rescaled(problem, self._shares_of(problem))}
         if callable(self.init):
             return {"latent": [self.init(x, one) for x, one in zip(X, y, strict=True)]}
         if isinstance(self.init, str):
@@ -225,16 +220,7 @@ class LatentEstimator(CertifiedEstimator):
             )
         return {"weights": weights}
 
-    def _hot_start(self, objective: LatentObjective, weights: np.ndarray) -> dict[str, Any]:
-        """The last weights, with dual variables to match if there are any."""
-        problem = objective.problem(objective.evaluate(weights).best)
-        alpha = self._alpha_for(problem)
-        ratio = float(self.C) / self._fitted_C
-        if alpha is not None and ratio != 1.0:
-            alpha = best_start(problem, [alpha, self._alpha_for(problem, ratio)])
-        return {"weights": weights, "alpha": alpha}
-
-    def _warn(self, found: LatentSolution, interrupted: bool) -> None:
+    def _warn_unended(self, found: LatentSolution, interrupted: bool) -> None:
         """``found`` is the best of all starts; the one that was interrupted may be another."""
         if found.converged and not interrupted:
             return

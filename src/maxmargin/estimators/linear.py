@@ -17,15 +17,14 @@ from .. import losses
 from ..constraints import Blocked
 from ..constraints.base import Closed
 from ..data.arrays import canonical
+from ..data.chunked import origin_of
 from ..data.errors import DataError
-from ..data.given import check_chunk
-from ..data.runs import origin_of
-from ..problem import Certificate, Problem, Rows
+from ..data.source_checks import check_chunk
+from ..problem import Certificate, Problem
 from ..protocols import Chunk, Loss, Regularizer, Seekable, Source
 from ..regularizers import L2, Blocks
-from ..solvers import best_start
 from . import inputs, training
-from .certified import Folder, Run, Workers
+from .certified import Folder, Run, Shares, Workers
 from .fit_callbacks import Callback, users_line
 from .holders import Holder, InMemory, is_in_memory, readable
 from .inputs import Column, Matrix
@@ -68,7 +67,33 @@ class RowFacts:
         return self
 
 
-class LinearEstimator(Task[RowFacts, Seekable]):
+class WithIntercept:
+    """Base of estimators with ``coef_`` and ``intercept_``. A table has a row for each vector of weights: those of the
+    features, then that of the constant ``_bias()``, if there is one."""
+
+    fit_intercept: bool
+    intercept_scaling: float
+    coef_: np.ndarray
+    intercept_: np.ndarray | float
+
+    def _bias(self) -> float:
+        if not self.fit_intercept:
+            return 0.0
+        return inputs.check_positive("intercept_scaling", self.intercept_scaling)
+
+    def _split(self, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(coef, intercept) of a table."""
+        if not self.fit_intercept:
+            return np.array(table, order="C"), np.zeros(len(table))
+        return np.array(table[:, :-1], order="C"), table[:, -1] * self._bias()
+
+    def _table(self) -> np.ndarray:
+        """The table of ``coef_`` and ``intercept_``."""
+        coef = np.atleast_2d(self.coef_)
+        return np.column_stack([coef, np.atleast_1d(self.intercept_) / self._bias()]) if self.fit_intercept else coef
+
+
+class LinearEstimator(WithIntercept, Task[RowFacts, Seekable]):
     """Base of the linear estimators. Subclasses say what a survey looks for (``_survey``), and turn chunks of rows into
     constraints (``_constraints_of``) and weights into attributes (``_learned``, ``_weights``)."""
 
@@ -130,11 +155,6 @@ class LinearEstimator(Task[RowFacts, Seekable]):
 
     def _loss(self) -> Loss:
         return losses.named(self.loss, losses.MARGIN)
-
-    def _bias(self) -> float:
-        if not self.fit_intercept:
-            return 0.0
-        return inputs.check_positive("intercept_scaling", self.intercept_scaling)
 
     def _n_weights(self, facts: RowFacts) -> int:
         """Of each problem."""
@@ -211,14 +231,12 @@ class LinearEstimator(Task[RowFacts, Seekable]):
         size = sum(piece.nbytes(i) for i in range(len(piece.offsets) - 1))
         return gathered(piece) if memory is None or size <= memory else piece
 
-    def _warm(self, holder: Holder) -> list[np.ndarray | None]:
+    def _warm(self, holder: Holder) -> Sequence[Shares]:
         """The last dual variables, if they belong to problems of this shape and are wanted."""
         each = _alpha_of_each(self._alpha if self.warm_start else None, holder.local)
-        ratio = 1.0 if each[0] is None else self.C / self._fitted_C
-        if not holder.in_memory or ratio == 1.0:
+        if not holder.in_memory or each[0] is None:
             return each
-        # Variables at their bound grow with C, those inside hardly do: which kind matters more is tried out.
-        return [best_start(p, [a, a * ratio]) for p, a in zip(holder.local, each, strict=True)]  # type: ignore[operator]
+        return [self._rescaled(problem, alpha) for problem, alpha in zip(holder.local, each, strict=True)]
 
     def _known_alpha(self) -> np.ndarray | None:
         """Dual variables of the training data, as far as they are known."""
@@ -235,23 +253,8 @@ class LinearEstimator(Task[RowFacts, Seekable]):
             stacklevel=users_line(),
         )
 
-    def _flat_weights(self) -> np.ndarray:
-        """coef_ and intercept_ as the solver's weight vector, one column per class."""
-        coef = np.atleast_2d(self.coef_)
-        if not self.fit_intercept:
-            return coef.T.ravel()
-        intercept = np.atleast_1d(self.intercept_) / self._bias()
-        return np.vstack([coef.T, intercept]).ravel()
-
     def _weights(self) -> list[np.ndarray]:
-        return [self._flat_weights()]
-
-    def _split_weights(self, w: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-        """(coef, intercept) with shapes (n_classes, n_features) and (n_classes,)."""
-        table = w.reshape(-1, n_classes)
-        if not self.fit_intercept:
-            return np.ascontiguousarray(table.T), np.zeros(n_classes)
-        return np.ascontiguousarray(table[:-1].T), table[-1] * self._bias()
+        return [self._table().T.ravel()]
 
     def _report_content(self, data: Data) -> ReportContent:
         from ..report.linear import content
@@ -319,15 +322,6 @@ def repeated(features: Regularizer | None, places: np.ndarray, n_features: int) 
     return features if len(parts) == 1 else Blocks(parts)
 
 
-def rows_of(x: Any, bias: float) -> Rows:
-    """A chunk's matrix as rows. The source has checked it: nothing is looked at again, nothing copied."""
-    if not sp.issparse(x):
-        return Rows(_EMPTY, _EMPTY, x.reshape(-1), x.shape[0], x.shape[1], bias)
-    if x.nnz == 0:
-        return Rows(x.indptr, np.zeros(1, np.int32), np.zeros(1, x.dtype), x.shape[0], x.shape[1], bias)
-    return Rows(x.indptr, x.indices, x.data, x.shape[0], x.shape[1], bias)
-
-
 def labels_of(source: Seekable) -> Iterator[Chunk]:
     """Everything but the inputs, chunk by chunk; weights of all chunks together must not be zero."""
     if len(source) == 0:
@@ -335,7 +329,8 @@ def labels_of(source: Seekable) -> Iterator[Chunk]:
     weighs = False
     for i in range(len(source.offsets) - 1):
         chunk = source.labels(i)
-        check_chunk(source, i, chunk)
+        if not is_in_memory(source):
+            check_chunk(source, i, chunk)
         if chunk.y is None:
             raise DataError("The source has no labels. Give them: maxmargin.data.open(…, labels=y) or label='column'.")
         weighs = weighs or chunk.weight is None or bool(np.any(chunk.weight))

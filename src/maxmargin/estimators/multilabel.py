@@ -23,7 +23,7 @@ from .fit_callbacks import Callback
 from .holders import InMemory
 from .inputs import Column, Matrix
 from .settings import with_parameters
-from .structured import ModelFacts, StructuredEstimator, look_at
+from .structured import ModelFacts, StructuredEstimator, read_once
 from .workers import bare
 
 if TYPE_CHECKING:
@@ -112,11 +112,8 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
 
     def _survey(self, source: Source) -> tuple[Source, ModelFacts]:
         sizes = Sizes(Multilabel(edges=self.edges, loss=self.loss, bias=self.fit_intercept))
-        layout = look_at(source, sizes.look, lambda x, y: self._checked(x, y, reset=not sizes.parts))
+        layout = read_once(source, sizes.add, lambda x, y: self._checked(x, y, reset=not sizes.parts))
         return source, ModelFacts(sizes.result(), layout, bare(self)._prepared)
-
-    def _next_chunk(self, source: InMemory) -> tuple[Any, ModelFacts]:
-        return (source, ModelFacts(self.model_, None)) if "model_" in vars(self) else self._survey(source)
 
     def _prepared(self, X: Any, Y: Any) -> tuple[Any, np.ndarray]:
         return self._checked(X, Y, reset=False)

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints.base import Closed
+from ..data.arrays import rows_of
 from ..data.errors import DataError
 from ..kernels import pairs
 from ..models import ranking
@@ -21,10 +22,11 @@ from ..protocols import Chunk, Loss, Seekable, Source
 from ..validation import check_unmasked, shown
 from . import inputs, training
 from .certified import Folder, Run, Workers
+from .fingerprints import of_arrays
 from .fit_callbacks import Callback
-from .holders import InMemory, is_in_memory, of_arrays
+from .holders import InMemory, is_in_memory
 from .inputs import Column, Matrix
-from .linear import LinearEstimator, RowFacts, labels_of, rows_of
+from .linear import LinearEstimator, RowFacts, labels_of
 from .settings import with_parameters
 
 
@@ -143,7 +145,7 @@ class RankingSVM(LinearEstimator):
                 none = Rows(np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros(1), len(chunk), 1)
                 rows = self._pairs(chunk, none).rows
                 share = alpha[done : done + n]
-                plus, minus = (np.bincount(side, share, minlength=len(chunk)) for side in (rows.first, rows.second))
+                plus, minus = (np.bincount(side, share, minlength=len(chunk)) for side in (rows.plus, rows.minus))
                 coefficients[chunk.ids] = plus - minus
             done += n
         self._example_coef = coefficients

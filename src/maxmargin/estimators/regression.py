@@ -11,13 +11,15 @@ from sklearn.base import RegressorMixin
 
 from .. import losses
 from ..constraints.base import Closed
+from ..data.arrays import rows_of
 from ..models import regression
 from ..persistence import storable
 from ..protocols import Chunk, Loss, Seekable
 from . import inputs, training
-from .holders import InMemory, of_arrays
+from .fingerprints import of_arrays
+from .holders import InMemory
 from .inputs import Column, Matrix
-from .linear import LinearEstimator, RowFacts, checked_weights, labels_of, rows_of
+from .linear import LinearEstimator, RowFacts, checked_weights, labels_of
 from .settings import with_parameters
 
 
@@ -84,7 +86,7 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         return [constraints]
 
     def _learned(self, facts: RowFacts, weights: list[np.ndarray]) -> None:
-        coef, intercept = self._split_weights(weights[0], 1)
+        coef, intercept = self._split(weights[0][None, :])
         self.coef_, self.intercept_ = coef[0], float(intercept[0])
 
     def _loss(self) -> Loss:

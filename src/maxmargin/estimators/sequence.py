@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..constraints.sourced import Layout
+from ..constraints.sourced import SourceLayout
 from ..data.attributes import Attributes, names_of
 from ..data.sequences import Sequences
 from ..models.chain import Chain
@@ -47,7 +47,7 @@ from .sequence_data import (
 )
 from .sequence_explanation import WithExplanations
 from .settings import with_parameters
-from .structured import Examples, ModelFacts, check_inputs, either_name, look_at, paired
+from .structured import Examples, ModelFacts, check_inputs, either_name, paired, read_once
 
 if TYPE_CHECKING:
     from ..report.content import Data, ReportContent
@@ -76,6 +76,9 @@ class SequenceSVM(Segmenting, WithExplanations, WithProbabilities):
         How the loss enters: as the margin asked for, or as the price of a missing margin of one.
     bias, start, end : bool
         Whether each label has a weight of its own at every, the first, the last position.
+    order : int, 1 or 2
+        How many labels before it a label depends on: with 2 there are weights for three labels in a row besides those
+        of pairs. Margin rescaling only.
     features : transformer, optional
         What makes features of tokens, such as :class:`maxmargin.features.TokenFeatures`; it is given the sequences of
         ``fit`` and ``predict``, and saved with the model. By default tokens are taken as they are.
@@ -98,8 +101,10 @@ class SequenceSVM(Segmenting, WithExplanations, WithProbabilities):
         The labels, sorted.
     transitions_ : array (n_classes, n_classes)
         Weights of neighbouring labels, from × to.
+    transitions2_ : array (n_classes, n_classes, n_classes)
+        With ``order=2``, weights of three labels in a row, in their order.
     coef_ : array (n_weights,)
-        All weights: emissions by feature and label, then bias, transitions, start and end where present.
+        All weights: emissions by feature and label, then bias, transitions, start, end and triples where present.
     certificate_, history_, n_passes_ : as for StructuralSVM
 
     Notes
@@ -135,6 +140,7 @@ class SequenceSVM(Segmenting, WithExplanations, WithProbabilities):
     end: bool = False
     segments: str | None = None
     allowed_transitions: str | Iterable[tuple[Any, Any]] | None = None
+    order: int = 1
     max_passes: int = 1000
     features: Any = None
 
@@ -170,15 +176,14 @@ class SequenceSVM(Segmenting, WithExplanations, WithProbabilities):
     def _survey(self, source: Source) -> tuple[Source, ModelFacts]:
         in_chunks = not is_in_memory(source)
         seen = SequenceSurvey(pairs=self._allowed.observed and in_chunks, empty=not in_chunks)
-        look = partial(self._look, seen)
-        layout = look_at(source, look, partial(as_pairs, features=self.features))
+        layout = read_once(source, partial(self._add, seen), partial(as_pairs, features=self.features))
         classes = sorted_classes(seen.labels)
         # Pairs that are not allowed are found when the model is bound to their chunk, which knows where they are.
         labels = numbered(list(seen.pairs), classes)
         if is_in_memory(source):
             labels = numbered(source.chunk().y, classes)
             source = trained_on(source, cast(Sequences, seen.encoded), labels)
-            layout = Layout(source.offsets, source.chunk().weight)
+            layout = SourceLayout(source.offsets, source.chunk().weight)
         model = self._model(seen.n_features or 0, self._allowed.tables(labels, classes), classes)
         prepare = partial(encoded_pairs, seen.attributes, seen.n_features, classes, self.features)
         return source, ModelFacts(model, layout, prepare, {"classes_": classes, **learned_names(seen.attributes)})
@@ -187,7 +192,7 @@ class SequenceSVM(Segmenting, WithExplanations, WithProbabilities):
         begun = "model_" in vars(self)
         # Names are learned anew: a chunk that is refused must not leave its own behind.
         seen = SequenceSurvey(self._names, self.model_.n_features) if begun else SequenceSurvey()
-        self._look(seen, source.chunk().x, source.chunk().y)
+        self._add(seen, source.chunk().x, source.chunk().y)
         if not begun and not cast(Sequences, seen.encoded).n_tokens:
             raise ValueError("None of the sequences has tokens. A stream must begin with one that has.")
         named = set() if classes is None else label_set([list(classes)])
@@ -199,7 +204,7 @@ class SequenceSVM(Segmenting, WithExplanations, WithProbabilities):
         places = self.model_.places_in(model) if begun else None
         learned = {"classes_": known, **learned_names(seen.attributes)}
         source = trained_on(source, cast(Sequences, seen.encoded), labels)
-        return source, ModelFacts(model, Layout(source.offsets), None, learned, places)
+        return source, ModelFacts(model, SourceLayout(source.offsets), None, learned, places)
 
     def _known(self, source: Source) -> tuple[Source, ModelFacts]:
         source, facts = super()._known(source)
@@ -212,8 +217,8 @@ class SequenceSVM(Segmenting, WithExplanations, WithProbabilities):
         refuse_empty(prepared)
         return prepared, labels
 
-    def _look(self, seen: SequenceSurvey, X: Examples, Y: Examples) -> None:
-        seen.look(X, Y)
+    def _add(self, seen: SequenceSurvey, X: Examples, Y: Examples) -> None:
+        seen.add(X, Y)
         self._allowed.check_labels(Y)
 
     def _model(self, n_features: int, forbidden: Tables, classes: np.ndarray) -> Chain:
@@ -225,6 +230,7 @@ class SequenceSVM(Segmenting, WithExplanations, WithProbabilities):
             start=self.start,
             end=self.end,
             rescaling=self.rescaling,
+            order=self.order,
             **forbidden,
         )
 
@@ -362,6 +368,13 @@ class SequenceSVM(Segmenting, WithExplanations, WithProbabilities):
     def transitions_(self) -> np.ndarray:
         check_is_fitted(self)
         return self.model_.transition_table(self.coef_)
+
+    @property
+    def transitions2_(self) -> np.ndarray:
+        check_is_fitted(self)
+        if self.model_.order != 2:
+            raise AttributeError("This SequenceSVM has no weights for three labels in a row: fit it with order=2.")
+        return self.model_.triple_table(self.coef_)
 
     @property
     def emissions_(self) -> np.ndarray:

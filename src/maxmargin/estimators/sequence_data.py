@@ -42,7 +42,7 @@ class SequenceSurvey:
         """The last that were looked at, in the form the model reads."""
         self._count_pairs, self._may_be_empty = pairs, empty
 
-    def look(self, X: Examples, Y: Examples) -> None:
+    def add(self, X: Examples, Y: Examples) -> None:
         numeric = is_numeric(X) if first_tokens(X) is not None else self.attributes is None and bool(self.n_features)
         if self.n_features is not None and numeric != (self.attributes is None):
             raise ValueError("These sequences have the other kind of features than those before: names, or matrices.")

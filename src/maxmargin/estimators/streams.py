@@ -10,9 +10,10 @@ from ..constraints import Searched
 from ..constraints.oracle import Window
 from ..problem import Planes, Problem
 from ..rounding import rounded_down
-from ..solvers import StreamAscent, choose
+from ..solvers import choose
 from ..solvers.certificate import lower_bound
 from ..solvers.searchers import dismiss
+from ..solvers.stream_ascent import StreamAscent
 from . import inputs
 
 if TYPE_CHECKING:
@@ -31,23 +32,14 @@ class ClosedStream:
         self._solver = StreamAscent(
             memory // len(problems), random_state=task.random_state, n_threads=inputs.check_threads(task.n_jobs)
         )
-        regularizer = problems[0].regularizer
-        self.states = [self._solver.start(regularizer, p.n_weights, p.closed.dual_shape[1:]) for p in problems]
+        self.states = [self._solver.start(problem) for problem in problems]
         self.begun = False
         self.began = task._stream_settings()
 
     def absorb(self, task: Task[Any, Any], problems: list[Problem], facts: object) -> None:
-        """Learn from the constraints of one more chunk: all problems do, or none."""
-        n_seen, n = self.states[0].n_seen, problems[0].closed.n_examples
+        """Learn from the constraints of one more chunk."""
         try:
-            for state, problem in zip(self.states, problems, strict=True):
-                self._solver.absorb(state, problem.closed)
-        except BaseException:
-            # Bounds are sums over the same examples: what one problem cannot forget, the others count without a share.
-            counted = n if any(state.has_frozen(n_seen) for state in self.states) else 0
-            for state in self.states:
-                state.rewind(n_seen, counted)
-            raise
+            self._solver.absorb(problems, self.states)
         finally:
             self.begun |= any(state.n_seen > 0 for state in self.states)
 
@@ -87,8 +79,8 @@ class OpenStream:
         regularizer.shape(chunk.n_weights)  # complains before anything has changed
         if state is not None:
             state.dismiss()
-        window = Window(chunk.open.oracle, 0 if state is None else state.cache.n_examples)
-        problem = Problem(Searched(window, chunk.open.budget), regularizer)
+        window = Window(chunk.searched.oracle, 0 if state is None else state.cache.n_examples)
+        problem = Problem(Searched(window, chunk.searched.budget), regularizer)
         solver: Any = choose(
             problem,
             task.solver,
@@ -104,7 +96,7 @@ class OpenStream:
         else:
             if facts.places is not None:
                 state.rename(facts.places, regularizer, chunk.n_weights)
-            state.grow(window.n_examples, chunk.open.budget)
+            state.grow(window.n_examples, chunk.searched.budget)
         try:
             self.state = solver.absorb(problem, state, task.tol)
         except BaseException:

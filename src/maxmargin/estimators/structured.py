@@ -14,17 +14,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import Searched
 from ..constraints.oracle import brings_objective, count, oracle_for
-from ..constraints.sourced import Layout, Prepare, Sizes, SourcedOracle, survey
+from ..constraints.sourced import Prepare, Sizes, SourcedOracle, SourceLayout, survey
 from ..data.arrays import checked_sparse
 from ..persistence import storable
 from ..problem import Certificate, Planes, Problem
-from ..protocols import Model, OracleError, Source
-from ..solvers import best_start
+from ..protocols import Model, Source
 from ..validation import check_unmasked, shown
 from . import inputs, training
 from .certified import Folder, Run, Shares, Workers
+from .fingerprints import of_pairs
 from .fit_callbacks import Callback, users_line
-from .holders import Holder, InMemory, is_in_memory, of_pairs
+from .holders import Holder, InMemory, is_in_memory
 from .inputs import Column
 from .settings import with_parameters
 from .streams import OpenStream
@@ -47,7 +47,7 @@ class ModelFacts:
     ----------
     model : Model
         With its sizes.
-    layout : Layout or None
+    layout : SourceLayout or None
         Where chunks begin, and the weights of the examples; None: still to be asked for.
     prepare : function of inputs and answers, or None
         Turns those of a chunk of a source into what the model reads; examples in memory are in that form.
@@ -60,7 +60,7 @@ class ModelFacts:
     """
 
     model: Model
-    layout: Layout | None
+    layout: SourceLayout | None
     prepare: Prepare | None = None
     learned: dict[str, Any] = field(default_factory=dict)
     places: np.ndarray | None = None
@@ -144,6 +144,9 @@ class StructuredEstimator(Task[ModelFacts, Source]):
             source = source.replaced(*self._prepared(source.chunk().x, source.chunk().y))
         return source, ModelFacts(self.model_, None, self._prepared)
 
+    def _next_chunk(self, source: InMemory) -> tuple[Any, ModelFacts]:
+        return (source, ModelFacts(self.model_, None)) if "model_" in vars(self) else self._survey(source)
+
     def _problems(self, source: Source, facts: ModelFacts, which: Sequence[int] | None = None) -> list[Problem]:
         layout = survey(source) if facts.layout is None else facts.layout
         if is_in_memory(source):
@@ -183,32 +186,23 @@ class StructuredEstimator(Task[ModelFacts, Source]):
         known = warm is not None and "coef_" in vars(self) and self.coef_.size == problem.n_weights
         return self.coef_ if known else None
 
-    def _warm(self, holder: Holder) -> list[Planes | None]:
+    def _warm(self, holder: Holder) -> list[Shares]:
         """The last dual variables, if they are wanted and their answers are answers to this data too."""
         problem = holder.local[0]
-        alpha = self._feasible(problem) if self.warm_start and "_shares" in vars(self) else None
-        if alpha is None or self._fitted_C == self.C:
-            return [alpha]
-        scaled = Planes(alpha.example, alpha.labels, self.C / self._fitted_C * alpha.alpha)
-        return [best_start(problem, [alpha, scaled])]
+        wanted = self.warm_start and "_shares" in vars(self)
+        return [self._rescaled(problem, self._shares_of(problem)) if wanted else None]
 
-    def _shares_for(self, problems: list[Problem]) -> list[Planes | None]:
-        return [self._feasible(problems[0])]
-
-    def _feasible(self, problem: Problem) -> Planes | None:
-        try:
-            return problem.constraints.feasible(self._alpha)
-        except (ValueError, OracleError):
-            return None  # answers to other data prove nothing here
+    def _shares_for(self, problems: list[Problem]) -> list[Shares]:
+        return [self._shares_of(problems[0])]
 
 
-def look_at(source: Source, look: Callable[[Any, Any], object], check: Prepare) -> Layout:
-    """Show all examples to ``look``, those of a source a chunk at a time, and checked."""
+def read_once(source: Source, add: Callable[[Any, Any], object], check: Prepare) -> SourceLayout:
+    """Show all examples to ``add``, those of a source a chunk at a time, and checked."""
     if not is_in_memory(source):
-        return survey(source, lambda x, y: look(*check(x, y)))
+        return survey(source, lambda x, y: add(*check(x, y)))
     chunk = source.chunk()
-    look(chunk.x, chunk.y)
-    return Layout(source.offsets, chunk.weight)
+    add(chunk.x, chunk.y)
+    return SourceLayout(source.offsets, chunk.weight)
 
 
 def is_latent(model: object) -> bool:
@@ -356,11 +350,8 @@ class StructuralSVM(StructuredEstimator):
 
     def _survey(self, source: Source) -> tuple[Source, ModelFacts]:
         sizes = Sizes(self.model)
-        layout = look_at(source, sizes.look, check_pairs)
+        layout = read_once(source, sizes.add, check_pairs)
         return source, ModelFacts(sizes.result(), layout, check_pairs)
-
-    def _next_chunk(self, source: InMemory) -> tuple[Any, ModelFacts]:
-        return self._known(source) if "model_" in vars(self) else self._survey(source)
 
     def _check_fitted_sizes(self) -> None:
         _check_not_latent(self.model_)

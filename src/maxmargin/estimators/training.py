@@ -2,13 +2,13 @@
 
 An estimator brings its parameters, their checks, and a task: what its data mean. Here is what is done with them::
 
-    X, y ─▶ _opened ─▶ _survey ─▶ _problems ─▶ holder ─▶ _chosen_solver ─▶ solve ─▶ _learned ─▶ _keep
+    X, y ─▶ _opened ─▶ _survey ─▶ _problems ─▶ holder ─▶ _chosen_solver ─▶ solve ─▶ _learned ─▶ _store
             a source   facts      constraints  memory,   solver                     attributes  certificate_,
                                   of chunks    disk,                                            a warning
                                                workers
 
 Estimators of rows have these methods in ``linear.py``, those of searched answers in ``structured.py``; ``_arrays``,
-``_survey`` and ``_learned`` are in each estimator's own file; ``_chosen_solver`` and ``_keep``, for all of them, are in
+``_survey`` and ``_learned`` are in each estimator's own file; ``_chosen_solver`` and ``_store``, for all, are in
 ``certified.py``.
 """
 
@@ -26,15 +26,16 @@ import numpy as np
 from sklearn.base import clone
 
 from ..constraints.duals_on_disk import stacked
-from ..data.given import check_given
+from ..data.source_checks import check_given
 from ..problem import Certificate, Problem, Record, Solution
-from ..protocols import Chunk, OracleError, Source, is_source
+from ..protocols import Chunk, OracleError, Source
 from ..solvers import certify as certify_problem
-from ..validation import check_object, shown
+from ..validation import check_object, is_source, shown
 from . import inputs
 from .certified import CertifiedEstimator, Run, Shares, total
-from .fit_callbacks import changing, keep
-from .holders import Holder, InMemory, fingerprint_of
+from .fingerprints import fingerprint_of
+from .fit_callbacks import changing, keep_despite
+from .holders import Holder, InMemory
 from .streams import ClosedStream, OpenStream
 from .workers import OnWorkers
 
@@ -95,6 +96,10 @@ class Task(CertifiedEstimator, Generic[F, S]):
     def _warm(self, holder: Holder) -> Sequence[Shares]:
         """Dual variables to start from, for each problem; None where there are none."""
         raise NotImplementedError
+
+    def _solved(self, problem: Problem, warm: Shares, solve: Callable[[Problem, Shares], Solution]) -> Solution:
+        """What ``solve`` makes of a problem, which may be brought into another form for it."""
+        return solve(problem, warm)
 
     def _centre(self, problem: Problem, warm: Shares) -> np.ndarray | None:
         """Weights to start from, for regularizers that dual variables alone do not tell the weights of."""
@@ -157,21 +162,23 @@ def fit(task: T, X: object, run: Run, **others: Any) -> T:
         task._check_settings()
         with task._opened(X, run, reset=True, **others) as given:
             source, facts = task._survey(given)
+            run = task._identified(run, lambda: fingerprint_of(given))
             kind = Holder if run.cluster is None else OnWorkers
             with closing(kind(task, source, facts, run)) as holder:
                 try:
                     judged = replace(run, callbacks=_judges(task, facts, holder, callbacks))
-                    solutions = _solutions(task, holder, judged, lambda: fingerprint_of(given))
+                    solutions = _solutions(task, holder, judged)
                 except (OracleError, MemoryError) as error:
                     so_far = getattr(error, "solution", None)
                     if so_far is not None and so_far.history and not holder.local[0].constraints.closed:
                         task._learned(facts, [so_far.weights])
                         task._store([so_far], so_far.alpha)
-                        keep(task, error)
+                        keep_despite(error, task)
                     raise
             task._learned(facts, [solution.weights for solution in solutions])
             alpha = [solution.alpha for solution in solutions]
-            task._keep(solutions, alpha[0] if len(alpha) == 1 else stacked(alpha))
+            task._store(solutions, alpha[0] if len(alpha) == 1 else stacked(alpha))
+            task._warn_unfinished(solutions)
             task._remember(source, facts)
     return task
 
@@ -198,7 +205,7 @@ def _judges(task: Task, facts: Any, holder: Holder, callbacks: Iterable[Any]) ->
     return tuple(_Judge(c.judge, task, facts) if hasattr(c, "judge") else c for c in callbacks)
 
 
-def _solutions(task: Task, holder: Holder, run: Run, fingerprint: Callable[[], str]) -> list[Solution]:
+def _solutions(task: Task, holder: Holder, run: Run) -> list[Solution]:
     """The solutions of all problems of a fit. Several of them share the threads, one for each."""
     several = len(holder.problems) > 1
     threads = 1 if several else inputs.check_threads(task.n_jobs)
@@ -207,7 +214,7 @@ def _solutions(task: Task, holder: Holder, run: Run, fingerprint: Callable[[], s
         callbacks = (*progress, *run.callbacks)
 
         def solve(k: int, stop: Callable[[Record], object]) -> Solution:
-            with task._saving(run, fingerprint, f"class-{k}" if several else "") as folder:
+            with task._saving(run, f"class-{k}" if several else "") as folder:
                 return holder.solve(k, warm[k], threads, (*callbacks, stop), folder)
 
         return _side_by_side(solve, len(holder.problems), holder.at_a_time() if several else 1)

@@ -8,7 +8,7 @@ import secrets
 import shutil
 import tempfile
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, clone
 
 from ..checkpoint import CheckpointFolder
 from ..constraints import Searched
-from ..data.runs import split
+from ..data.selections import split
 from ..distributed import transport_of
 from ..distributed.oracles import RemoteOracle
 from ..distributed.requests import Requests
@@ -27,12 +27,13 @@ from ..distributed.shard import Shard
 from ..distributed.sharded import Saving, Sharded
 from ..distributed.worker_group import WorkerGroup
 from ..problem import Problem, Solution
-from ..protocols import Chunk, Oracle, Seekable, Source, is_seekable
+from ..protocols import Chunk, Oracle, Seekable, Source
 from ..solvers.solve import first_interrupt, solve
+from ..validation import is_seekable
 from . import inputs
 from .certified import Callbacks, Run, Shares
 from .fit_callbacks import users_line
-from .holders import Holder, InMemory, fingerprint_of, is_in_memory
+from .holders import Holder, InMemory, is_in_memory
 from .inputs import Seed
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class OnWorkers(Holder):
 
     def __init__(self, task: Task[Any, Any], source: Source, facts: Any, run: Run) -> None:
         super().__init__(task, task._for_workers(source), facts, run)
-        self._cluster = cluster = Cluster(run, lambda: task._identity(lambda: fingerprint_of(source)))
+        self._cluster = cluster = Cluster(run)
         try:
             memory = inputs.check_memory(task.memory)
             pieces = self.source.parts(cluster.size) if is_in_memory(self.source) else split(self.source, cluster.size)
@@ -105,11 +106,11 @@ class Recipe(Searches):
         return self._task._held(self._piece, self._memory)
 
     @functools.cached_property
-    def _open(self) -> Problem | None:
+    def _searched(self) -> Problem | None:
         return self.problem(0)
 
     def oracle(self) -> Oracle | None:
-        return None if self._open is None else self._open.open.oracle
+        return None if self._searched is None else self._searched.searched.oracle
 
 
 def gathered(piece: Seekable) -> InMemory:
@@ -150,17 +151,11 @@ class Cluster:
     Parameters
     ----------
     run : Run
-    identity : function
-        What the run is about, as checkpoints know it.
     """
 
-    def __init__(self, run: Run, identity: Callable[[], dict[str, str]]) -> None:
-        self._identity: dict[str, str] = {}
-        if run.checkpoint is not None:
-            self._identity = identity()  # before there is anything to close
-            if self._identity:
-                # A folder of another run is named as it was given, before any worker is started.
-                CheckpointFolder(Path(run.checkpoint), self._identity).load()
+    def __init__(self, run: Run) -> None:
+        if run.checkpoint is not None:  # a folder of another run is refused before any worker is started
+            CheckpointFolder(Path(run.checkpoint), run.identity).load()
         self.transport = transport_of(run.cluster)  # type: ignore[arg-type]
         self._own = isinstance(run.cluster, str)
         self._run = run
@@ -185,13 +180,13 @@ class Cluster:
     def searched(self, like: Problem) -> Problem:
         """The same open problem, searched by the workers and optimized here."""
         workers: WorkerGroup = self.workers  # type: ignore[assignment]
-        oracle = RemoteOracle(Requests(workers, like.open.n_examples), like.n_weights)
-        return Problem(Searched(oracle, like.open.budget), like.regularizer)
+        oracle = RemoteOracle(Requests(workers, like.searched.n_examples), like.n_weights)
+        return Problem(Searched(oracle, like.searched.budget), like.regularizer)
 
     def _saving(self, part: str) -> Saving:
         if self._run.checkpoint is None:
             return Saving(self._scratch / part, {}, kept=False)
-        return Saving(Path(self._run.checkpoint) / "shards" / part, self._identity, min(self._run.every, 10.0))
+        return Saving(Path(self._run.checkpoint) / "shards" / part, self._run.identity, min(self._run.every, 10.0))
 
     def close(self) -> None:
         """Shut the workers down and end them.

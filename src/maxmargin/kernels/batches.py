@@ -41,15 +41,6 @@ def check_rows(indptr, indices, values, n_features):
 
 
 @compiled
-def first_not_finite(values):
-    """Position of the first value that is not finite, −1 if all are: one pass, no array of flags."""
-    for p in range(values.size):
-        if not np.isfinite(values[p]):
-            return p
-    return -1
-
-
-@compiled
 def gather_entries(order, starts, sizes, indices, values, out_offsets, out_indices, out_values):
     """The entries of the rows ``order``, one after another; offsets (int32) of where each row begins."""
     at = np.int64(0)

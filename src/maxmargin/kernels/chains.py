@@ -2,7 +2,7 @@
 
 Weights are stored in blocks: emissions feature by feature, ``w[f*K + k]``, so that one feature of a token adds a
 run of K neighbours to its label scores; then, where the model has them, bias (K), transitions (K×K, from × to),
-start (K) and end (K). An offset of −1 says that a block is missing.
+start (K), end (K) and triples (K×K×K, in their order). An offset of −1 says that a block is missing.
 """
 
 import numpy as np
@@ -41,13 +41,13 @@ def node_scores(tokens, t0, t1, n_labels, w, bias, cost, scale, y, out):
 
 
 @inlined
-def _count(indptr, t0, t1, y, z, z0, bias):
+def _count(indptr, t0, t1, y, z, z0, bias, triple):
     """Most entries that the difference of two labellings can have."""
     n = 4
     for t in range(t0, t1):
         if y[t] != z[z0 + t - t0]:
             n += 2 * (indptr[t + 1] - indptr[t]) + 2 * (bias >= 0)
-        n += 2
+        n += 2 + 2 * (triple >= 0)
     return n
 
 
@@ -131,11 +131,11 @@ def differences(indptr, indices, values, offsets, y, n_labels, layout, ids, z, z
     The features of a token ascend, so every token that differs gives a run of ascending entries, and so does every
     other difference. ``kind`` is an array of the type that the data shall have.
     """
-    bias, transition, start, end = layout
+    bias, transition, start, end, triple = layout
     room = 0
     longest = 0
     for p in range(ids.size):
-        n = _count(indptr, offsets[ids[p]], offsets[ids[p] + 1], y, z, z_first[p], bias)
+        n = _count(indptr, offsets[ids[p]], offsets[ids[p] + 1], y, z, z_first[p], bias, triple)
         room += n
         longest = max(longest, n)
     keys = np.empty(longest, np.int64)
@@ -172,6 +172,14 @@ def differences(indptr, indices, values, offsets, y, n_labels, layout, ids, z, z
                     run[runs] = n
                     runs += 1
                     put_pair(keys, vals, n, transition, before_a * n_labels + a, before_b * n_labels + b, 1.0)
+                    n += 2
+            if triple >= 0 and t > t0 + 1:
+                three_a = (np.int64(y[t - 2]) * n_labels + np.int64(y[t - 1])) * n_labels + a
+                three_b = (np.int64(z[zp + t - 2]) * n_labels + np.int64(z[zp + t - 1])) * n_labels + b
+                if three_a != three_b:
+                    run[runs] = n
+                    runs += 1
+                    put_pair(keys, vals, n, triple, three_a, three_b, 1.0)
                     n += 2
         if start >= 0 and y[t0] != z[zp + t0]:
             run[runs] = n

@@ -21,7 +21,7 @@ from ..rounding import UNIT
 from . import compiled, inlined, order as _order
 from .rows import at, remembered
 from .simplex import to_simplex
-from .sums import two_sum
+from .vectors import two_sum
 
 
 @inlined

@@ -81,15 +81,15 @@ def _dense_combine(data, width, start, stop, coefficients, v):
 @compiled
 def scores(rows, start, stop, w, out):
     """out = w · rows start … stop. Unsigned counters let the dense loops run in vector registers."""
-    indptr, indices, data, width, bias, first, second = rows
-    if indices.size == 0 and second.size == 0:
+    indptr, indices, data, width, bias, plus, minus = rows
+    if indices.size == 0 and minus.size == 0:
         _dense_scores(data, width, start, stop, w, out)
         if bias != 0.0:
             for i in range(stop - start):
                 out[i] += bias * w[width]
         return
     for i in range(start, stop):
-        a, b = stored_pair(first, second, i)
+        a, b = stored_pair(plus, minus, i)
         out[i - start] = dot(indptr, indices, data, width, bias, a, w)
         if b >= 0:
             out[i - start] -= dot(indptr, indices, data, width, bias, b, w)
@@ -98,15 +98,15 @@ def scores(rows, start, stop, w, out):
 @compiled
 def combine(rows, start, stop, coefficients, v):
     """v += Σ coefficients_i · row i over start … stop."""
-    indptr, indices, data, width, bias, first, second = rows
-    if indices.size == 0 and second.size == 0:
+    indptr, indices, data, width, bias, plus, minus = rows
+    if indices.size == 0 and minus.size == 0:
         _dense_combine(data, width, start, stop, coefficients, v)
         if bias != 0.0:
             for i in range(stop - start):
                 v[width] += coefficients[i] * bias
         return
     for i in range(start, stop):
-        a, b = stored_pair(first, second, i)
+        a, b = stored_pair(plus, minus, i)
         add(indptr, indices, data, width, bias, a, coefficients[i - start], v)
         if b >= 0:
             add(indptr, indices, data, width, bias, b, -coefficients[i - start], v)
@@ -231,8 +231,8 @@ def _along(a, b, s, y, z, xi, bend, two, loss, mu, depth, du0, du1, du2):
 
 
 @compiled
-def centre(rows, target, side, budget, loss, w, mu, start, stop, point):
-    """The point at which all products are mu, at these weights."""
+def centre(rows, target, side, budget, loss, w, per_budget, start, stop, point):
+    """The point at which the products of an example are ``per_budget`` times its C, at these weights."""
     beta, excess, common = point
     u = np.empty(CHUNK)
     for begin in range(start, stop, CHUNK):
@@ -247,7 +247,7 @@ def centre(rows, target, side, budget, loss, w, mu, start, stop, point):
             if c <= 0.0:
                 continue
             r = sign * (np.float64(at(target, i)) - u[i - begin])
-            a, b, gap = _central(mu, two, c, r, loss)
+            a, b, gap = _central(per_budget * c, two, c, r, loss)
             beta[i] = sign * (a - b)
             if loss.bounded:
                 excess[i] = gap
@@ -425,10 +425,10 @@ def advance(rows, target, side, budget, loss, w, directions, mu, step, start, st
 @compiled
 def scale_rows(rows, weight, start, stop, out):
     """out = weight ∘ rows start … stop, written out densely."""
-    indptr, indices, data, width, bias, first, second = rows
+    indptr, indices, data, width, bias, plus, minus = rows
     n = uint64(width)
     for i in range(stop - start):
-        a, b = stored_pair(first, second, start + i)
+        a, b = stored_pair(plus, minus, start + i)
         c = weight[i]
         line = out[i]
         if indices.size == 0 and b < 0:

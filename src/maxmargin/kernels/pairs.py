@@ -22,15 +22,15 @@ def count_pairs(order, start, grade):
 
 
 @compiled
-def list_pairs(order, start, grade, first, second):
-    """Fill (first, second) with all pairs where grade[first] > grade[second], group by group."""
+def list_pairs(order, start, grade, plus, minus):
+    """Fill (plus, minus) with all pairs where grade[plus] > grade[minus], group by group."""
     n = 0
     for g in range(start.size - 1):
         for p in range(start[g], start[g + 1]):
             for q in range(start[g], p):
                 if grade[order[q]] < grade[order[p]]:
-                    first[n] = order[p]
-                    second[n] = order[q]
+                    plus[n] = order[p]
+                    minus[n] = order[q]
                     n += 1
 
 

@@ -2,8 +2,8 @@
 
 A stored matrix is five values, always in this order: ``indptr, indices, data, width, bias``. Dense data has
 empty ``indices``: row r is then ``data[r*width:(r+1)*width]``. ``bias`` stands for one more constant column
-that is never stored. Row i of a problem is stored row ``i``, or, where ``second`` is not empty, the difference of
-two, ``first[i] − second[i]`` (ranking pairs).
+that is never stored. Row i of a problem is stored row ``i``, or, where ``minus`` is not empty, the difference of
+two, ``plus[i] − minus[i]`` (ranking pairs).
 
 Loops count with unsigned integers: signed counters are tested for wrap-around at every element, which keeps dense
 loops out of vector registers (a factor of four to ten) and slows sparse ones. These have four partial sums, because
@@ -17,7 +17,7 @@ from numpy import uint32, uint64
 
 from ..rounding import UNIT
 from . import compiled, compiled_sum, inlined
-from .sums import two_sum
+from .vectors import two_sum
 
 _LARGEST = 1e37  # of a number that float32 may hold
 
@@ -28,8 +28,8 @@ class RowArrays(NamedTuple):
     data: np.ndarray
     width: int
     bias: float
-    first: np.ndarray
-    second: np.ndarray
+    plus: np.ndarray
+    minus: np.ndarray
 
 
 @compiled_sum
@@ -289,18 +289,18 @@ def at(values, i):
 
 
 @inlined
-def stored_pair(first, second, i):
-    """The stored rows behind row i: (row, −1), or (first, second) of a difference."""
-    if second.size > 0:
-        return np.int64(first[i]), np.int64(second[i])
+def stored_pair(plus, minus, i):
+    """The stored rows behind row i: (row, −1), or (plus, minus) of a difference."""
+    if minus.size > 0:
+        return np.int64(plus[i]), np.int64(minus[i])
     return np.int64(i), np.int64(-1)
 
 
 @compiled
 def count(rows):
     """How many rows there are."""
-    if rows.second.size > 0:
-        return rows.second.size
+    if rows.minus.size > 0:
+        return rows.minus.size
     if rows.indices.size == 0:
         return rows.data.size // rows.width
     return rows.indptr.size - 1
@@ -309,11 +309,11 @@ def count(rows):
 @compiled
 def combine(rows, coefficients, v):
     """v += Σ_i coefficients_i · row i."""
-    indptr, indices, data, width, bias, first, second = rows
+    indptr, indices, data, width, bias, plus, minus = rows
     for i in range(coefficients.size):
         c = coefficients[i]
         if c != 0.0:
-            a, b = stored_pair(first, second, i)
+            a, b = stored_pair(plus, minus, i)
             add(indptr, indices, data, width, bias, a, c, v)
             if b >= 0:
                 add(indptr, indices, data, width, bias, b, -c, v)
@@ -350,11 +350,11 @@ def _bounded_add_difference(indptr, indices, data, width, a, b, c, v, low, size)
 @compiled
 def bounded_combine(rows, coefficients, v, low, size):
     """The same as ``combine`` in compensated sums v + low, and the sums of the terms' absolute values in ``size``."""
-    indptr, indices, data, width, bias, first, second = rows
+    indptr, indices, data, width, bias, plus, minus = rows
     for i in range(coefficients.size):
         c = coefficients[i]
         if c != 0.0:
-            a, b = stored_pair(first, second, i)
+            a, b = stored_pair(plus, minus, i)
             if b >= 0:
                 _bounded_add_difference(indptr, indices, data, width, a, b, c, v, low, size)
             else:
@@ -364,9 +364,9 @@ def bounded_combine(rows, coefficients, v, low, size):
 @compiled
 def scores(rows, w, out):
     """out_i = w · row i."""
-    indptr, indices, data, width, bias, first, second = rows
+    indptr, indices, data, width, bias, plus, minus = rows
     for i in range(out.size):
-        a, b = stored_pair(first, second, i)
+        a, b = stored_pair(plus, minus, i)
         out[i] = dot(indptr, indices, data, width, bias, a, w)
         if b >= 0:
             out[i] -= dot(indptr, indices, data, width, bias, b, w)
@@ -375,9 +375,9 @@ def scores(rows, w, out):
 @compiled
 def bounded_scores(rows, w, out, error):
     """out_i = w · row i, and by how much it may be off."""
-    indptr, indices, data, width, bias, first, second = rows
+    indptr, indices, data, width, bias, plus, minus = rows
     for i in range(out.size):
-        a, b = stored_pair(first, second, i)
+        a, b = stored_pair(plus, minus, i)
         out[i], error[i] = bounded_dot(indptr, indices, data, width, bias, a, b, w)
 
 

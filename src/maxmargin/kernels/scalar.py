@@ -24,7 +24,7 @@ from ..rounding import UNIT
 from . import compiled, maps, order as _order
 from .losses import cost, dual_curvature, dual_term, excess_of, limits
 from .rows import at, bounded_dot, count, remembered, stored_pair
-from .sums import difference_error, two_sum
+from .vectors import difference_error, two_sum
 
 
 @compiled
@@ -35,7 +35,7 @@ def sweep(rows, target, side, budget, loss, beta, m, norms, order, n_active, blo
     the duality gap as seen while passing (an estimate), and the change of Σ t β − ε|β| − ½ q β².
     ``norms`` remembers ‖x_i‖² in the metric of the regularizer (negative: not known yet).
     """
-    indptr, indices, data, width, bias, first, second = rows
+    indptr, indices, data, width, bias, plus, minus = rows
     epsilon = loss.epsilon
     blocks, size, state = _order.shuffled_blocks(n_active, block, uint64(seed))
     gap = 0.0
@@ -50,7 +50,7 @@ def sweep(rows, target, side, budget, loss, beta, m, norms, order, n_active, blo
             s = at(side, i)
             t = np.float64(at(target, i))
             old = beta[i]
-            a, b = stored_pair(first, second, i)
+            a, b = stored_pair(plus, minus, i)
             residual = t - maps.score(indptr, indices, data, width, bias, a, b, m)
             gap += cost(excess_of(residual, s, loss), c, loss) - old * residual + epsilon * abs(old)
             low, high = limits(s, c, loss)
@@ -95,7 +95,7 @@ def extrapolate(rows, target, side, budget, loss, beta, previous, momentum, m, o
     corrected in it, by the projection or because the last sweep, which went through ``order[:visited]``, has put
     them to sleep. Returns the change of Σ t β − ε|β| − ½ q β².
     """
-    indptr, indices, data, width, bias, first, second = rows
+    indptr, indices, data, width, bias, plus, minus = rows
     change = 0.0
     for p in range(visited):
         i = order[p]
@@ -116,7 +116,7 @@ def extrapolate(rows, target, side, budget, loss, beta, previous, momentum, m, o
         beta[i] = new
         change += dual_term(new, t, c, loss) - dual_term(old, t, c, loss)
         if new != free:
-            a, b = stored_pair(first, second, i)
+            a, b = stored_pair(plus, minus, i)
             maps.move(indptr, indices, data, width, bias, a, b, new - free, m)
     return change
 
@@ -124,12 +124,12 @@ def extrapolate(rows, target, side, budget, loss, beta, previous, momentum, m, o
 @compiled
 def total_loss(rows, target, side, budget, loss, w):
     """Σ_i C_i·loss_i(w·x_i), every example at this one w, and by how much rounding may have lowered it."""
-    indptr, indices, data, width, bias, first, second = rows
+    indptr, indices, data, width, bias, plus, minus = rows
     total = 0.0
     low = 0.0
     rounding = 0.0
     for i in range(count(rows)):
-        a, b = stored_pair(first, second, i)
+        a, b = stored_pair(plus, minus, i)
         t = np.float64(at(target, i))
         score, error = bounded_dot(indptr, indices, data, width, bias, a, b, w)
         residual = t - score

@@ -19,7 +19,7 @@ from ..rounding import UNIT
 from . import compiled, inlined, maps, order as _order
 from .rows import at, bounded_dot, remembered, stored_pair
 from .simplex import project
-from .sums import difference_error, two_sum
+from .vectors import difference_error, two_sum
 
 _USED_UP = 1.0 - 1e-13
 

@@ -2,7 +2,7 @@
 
 from . import compiled
 from .rows import at
-from .sums import within
+from .vectors import within
 
 
 @compiled

@@ -99,7 +99,7 @@ class BagObjective:
     def _picked(self, latent: np.ndarray) -> Rows:
         instance = self._instance.copy()
         instance[self._first[self.ids]] += latent[self.ids]
-        return replace(self.rows, first=instance, second=self._none)
+        return replace(self.rows, plus=instance, minus=self._none)
 
     def problem(self, latent: Sequence[Any], factors: np.ndarray | None = None) -> Problem:
         """The convex bound in which these instances speak for the positive bags."""

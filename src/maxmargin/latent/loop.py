@@ -13,7 +13,7 @@ import contextlib
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence, Sized
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,10 +21,11 @@ import numpy as np
 from ..problem import BoundRecord, Certificate, Ending, LatentSolution, Problem, Solution
 from ..protocols import BoundChooser, Checkpoint, Evaluation, LatentObjective, Solver
 from ..solvers import certify, solve
-from ..solvers.certificate import bracket, upper_bound
+from ..solvers.certificate import certificate_of, upper_bound
 from ..solvers.solve import first_interrupt
 from ..validation import as_float, shown, whole
 from .gmm import CCCP
+from .saved_search import SavedSearch
 from .search_state import Latent, SearchState, differ
 from .warm_started import WarmStarted
 
@@ -129,7 +130,7 @@ def minimise(
         Where the search is saved, between bounds and within them, and goes on from if something was saved there.
     """
     rng = np.random.default_rng() if rng is None else rng
-    search = _Search(objective, make_solver, settings or Settings(), rng, tuple(callbacks), inner_callbacks, checkpoint)
+    search = Search(objective, make_solver, settings or Settings(), rng, tuple(callbacks), inner_callbacks, checkpoint)
     if hasattr(chooser, "check"):
         chooser.check(objective)
     search.begin(weights, latent, alpha)
@@ -138,14 +139,14 @@ def minimise(
 
 
 @dataclass
-class _Search:
+class Search:
     objective: LatentObjective
     make_solver: Callable[[Problem, np.ndarray | None], Solver]
     settings: Settings
     rng: np.random.Generator
     callbacks: tuple[Any, ...]
     inner_callbacks: Sequence[Any]
-    checkpoint: Checkpoint | None
+    checkpoint: InitVar[Checkpoint | None]
     warm_started: WarmStarted | None = None
     clock: float = field(default_factory=time.perf_counter)
     history: list[BoundRecord] = field(default_factory=list)
@@ -161,23 +162,41 @@ class _Search:
     latent: Latent = field(default_factory=list)
     alpha: Any = None
     changed: float = 1.0
-    under_way: dict[str, Any] | None = None
-    """What was saved in the midst of the bound at hand."""
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, checkpoint: Checkpoint | None) -> None:
+        self.saved = None if checkpoint is None else SavedSearch(self, checkpoint)
         self.tol = max(self.settings.tol, _LOOSE)
 
     def begin(self, weights: np.ndarray | None, latent: Latent | None, alpha: object) -> None:
-        saved = self.checkpoint.load() if self.checkpoint is not None else None
-        if saved is not None:
-            self._restore(saved)
+        if self.saved is not None and (found := self.saved.restored()) is not None:
+            self._go_on_from(found)
             return
         self.alpha = alpha
         if weights is not None:
             self._touch(np.asarray(weights, dtype=np.float64))
         else:
             self.latent = self.objective.initial(None) if latent is None else latent
-        self._save_start()
+        if self.saved is not None:
+            self.saved.save_start()
+
+    def _go_on_from(self, found: dict[str, Any]) -> None:
+        """Go on from a file of which numbers are not trusted: objectives and bounds are computed anew."""
+        weights = np.array(found["weights"], dtype=np.float64)
+        if weights.size:
+            self.weights = weights
+            self.ceiling = _evaluated(self.objective, self.latent, weights)
+        best = found["best"]
+        if not best["weights"].size:
+            return
+        w = np.array(best["weights"], dtype=np.float64)
+        certificate = certify(self.objective.problem(best["latent"]), w, best["alpha"])
+        self._set_best(value(self.objective, w), w, best["latent"], best["alpha"], certificate)
+        regret = self.objective.evaluate(w).regrets(np.arange(self.objective.n_examples), best["latent"])
+        at_rest = float(regret.sum()) <= self.settings.bound_tol * abs(self.best.objective)
+        if at_rest and certificate.relative_gap <= self.settings.tol * (1 + 1e-9):
+            self.ended = Ending.CONVERGED  # what is asked for is proved already
+        elif len(self.history) >= self.settings.max_bounds:
+            self.ended = Ending.MAX_BOUNDS
 
     def _touch(self, w: np.ndarray) -> None:
         """The next bound touches F at these weights, and its minimum is no higher."""
@@ -208,6 +227,10 @@ class _Search:
         self.ended = Ending.INTERRUPTED
         self._save()
 
+    def _save(self) -> None:
+        if self.saved is not None:
+            self.saved.save_between()
+
     def _so_far(self) -> LatentSolution | None:
         """What an error that ends the search takes along."""
         return self.result() if self.history else None
@@ -220,7 +243,7 @@ class _Search:
         gap = float(regret.sum())
         # Of equals the later counts: it is the better solved. And any weights are better than none.
         if bound - gap <= self.best.objective + _rounding(bound) or not self.best.weights.size:
-            self._keep(bound - gap, w.copy(), self.latent, solution.alpha, self._certificate(solution, w))
+            self._set_best(bound - gap, w.copy(), self.latent, solution.alpha, self._certificate(solution, w))
         self._record(solution, bound, gap)
         self.weights, self.alpha = w, solution.alpha
         if any([callback(self.history[-1]) is True for callback in self.callbacks]) and self.ended is None:
@@ -230,7 +253,7 @@ class _Search:
             self._come_to_rest(bound - gap)
         elif self.ended is None:
             last = len(self.history) >= self.settings.max_bounds
-            if not last or self.checkpoint is not None:  # of what is saved the next bound is a part
+            if not last or self.saved is not None:  # of what is saved the next bound is a part
                 self._go_on(chooser, evaluation, regret, bound, small)
             self.ended = Ending.MAX_BOUNDS if last else None
 
@@ -268,9 +291,10 @@ class _Search:
             max_passes=self.settings.max_passes,
             warm=self.alpha,
             callbacks=self.inner_callbacks,
-            checkpoint=None if self.checkpoint is None else _Within(self, self.checkpoint),
+            checkpoint=self.saved,
         )
-        self.under_way = None
+        if self.saved is not None:
+            self.saved.under_way = None
         self.ended, self.solved = Ending.INTERRUPTED if solution.interrupted else None, solution.converged
         bound = solution.objective
         if self.weights is not None and bound > self.ceiling:
@@ -284,7 +308,7 @@ class _Search:
         """Of the bound at hand, for the weights that count."""
         if not self.behind:
             return solution.certificate
-        return bracket(solution.certificate.lower, upper_bound(self.objective.problem(self.latent), w))
+        return certificate_of(solution.certificate.lower, upper_bound(self.objective.problem(self.latent), w))
 
     def _next_tolerance(self, gap: float, bound: float) -> float:
         wanted = _SHARE * gap / max(abs(bound), 1e-300)
@@ -350,89 +374,16 @@ class _Search:
                 self.best = self._touching(self.best)
         return replace(self.best, history=self.history, ended=Ending.INTERRUPTED if self.ended is None else self.ended)
 
-    def _keep(self, objective: float, w: np.ndarray, latent: Latent, alpha: object, certificate: Certificate) -> None:
+    def _set_best(
+        self, objective: float, w: np.ndarray, latent: Latent, alpha: object, certificate: Certificate
+    ) -> None:
         self.best = LatentSolution(w, latent, objective, alpha, certificate, [], Ending.INTERRUPTED)
 
     def _touching(self, best: LatentSolution) -> LatentSolution:
         latent = self.objective.evaluate(best.weights).best
         problem = self.objective.problem(latent)
-        certificate = certify(problem, best.weights, problem.constraints.feasible(best.alpha))
+        certificate = certify(problem, best.weights, best.alpha)
         return replace(best, latent=latent, certificate=certificate)
-
-    # What is saved.
-
-    def _save_start(self) -> None:
-        """Save before there is anything to lose: whether these latent values can be saved shows now."""
-        if self.checkpoint is None:
-            return
-        try:
-            self.checkpoint.save(self._content())
-        except ValueError as error:
-            raise ValueError(
-                "checkpoint= can keep latent values that are numbers, text, arrays, or tuples and lists of them; "
-                f"{error} Give the model such values, or fit without a checkpoint."
-            ) from None
-
-    def _save(self) -> None:
-        if self.checkpoint is not None and (self.ended or self.checkpoint.due()):
-            self.checkpoint.save(self._content())
-
-    def _content(self) -> dict[str, Any]:
-        best = self.best
-        return {
-            "latent": _plain(self.latent),
-            "weights": np.empty(0) if self.weights is None else self.weights,
-            "alpha": self.alpha,
-            "best": {"weights": best.weights, "latent": _plain(best.latent), "alpha": best.alpha},
-            "history": [tuple(vars(record).values()) for record in self.history],
-            "random": self.rng.bit_generator.state,
-            "tol": self.tol,
-            "changed": self.changed,
-            "finishing": self.finishing,
-            "seconds": time.perf_counter() - self.clock,
-        }
-
-    def _restore(self, saved: dict[str, Any]) -> None:
-        """Go on from a file of which numbers are not trusted: objectives and bounds are computed anew."""
-        self.history = [BoundRecord(*values) for values in saved["history"]]
-        self.rng.bit_generator.state = saved["random"]
-        self.tol, self.changed = max(float(saved["tol"]), self.settings.tol), float(saved["changed"])
-        self.finishing = bool(saved["finishing"])
-        self.clock -= float(saved["seconds"])
-        self.latent, self.alpha, self.under_way = saved["latent"], saved["alpha"], saved.get("under_way")
-        weights = np.array(saved["weights"], dtype=np.float64)
-        if weights.size:
-            self.weights = weights
-            self.ceiling = _evaluated(self.objective, self.latent, weights)
-        best = saved["best"]
-        if not best["weights"].size:
-            return
-        w = np.array(best["weights"], dtype=np.float64)
-        certificate = certify(self.objective.problem(best["latent"]), w, best["alpha"])
-        self._keep(value(self.objective, w), w, best["latent"], best["alpha"], certificate)
-        regret = self.objective.evaluate(w).regrets(np.arange(self.objective.n_examples), best["latent"])
-        at_rest = float(regret.sum()) <= self.settings.bound_tol * abs(self.best.objective)
-        if at_rest and certificate.relative_gap <= self.settings.tol * (1 + 1e-9):
-            self.ended = Ending.CONVERGED  # what is asked for is proved already
-        elif len(self.history) >= self.settings.max_bounds:
-            self.ended = Ending.MAX_BOUNDS
-
-
-class _Within:
-    """Where a bound in progress is saved (``protocols.Checkpoint``): beside the search that it is a part of."""
-
-    def __init__(self, search: _Search, checkpoint: Checkpoint) -> None:
-        self._search, self._checkpoint = search, checkpoint
-
-    def load(self) -> dict[str, Any] | None:
-        return self._search.under_way
-
-    def due(self) -> bool:
-        return self._checkpoint.due()
-
-    def save(self, content: dict[str, Any]) -> None:
-        if self.due():  # the end of a bound is saved with what comes after it
-            self._checkpoint.save({**self._search._content(), "under_way": content})
 
 
 def _total_regret(latent: Latent, search_state: SearchState, chooser: BoundChooser) -> float:
@@ -453,7 +404,3 @@ def _total_regret(latent: Latent, search_state: SearchState, chooser: BoundChoos
 
 def _rounding(value: float) -> float:
     return 1e-9 * abs(value)
-
-
-def _plain(latent: Latent) -> Latent:
-    return latent if isinstance(latent, np.ndarray) else list(latent)

@@ -66,5 +66,5 @@ class WarmStarted:
     def _shift(self, problem: Problem, ids: np.ndarray) -> Rows:
         """Truths when the cache began minus truths of today."""
         first = self._truths(ids, [self._first[i] for i in ids.tolist()])
-        rows = problem.open.oracle.planes(ids, first).rows
+        rows = problem.searched.oracle.planes(ids, first).rows
         return replace(rows, data=-rows.data)

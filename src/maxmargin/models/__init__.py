@@ -18,6 +18,7 @@ from .multilabel import Multilabel
 from .pystruct import from_pystruct
 from .ramp import Ramp
 from .ranking import ranking
+from .semi_markov import SemiMarkov
 
 if TYPE_CHECKING:
     from ..vision.models import Reconfigurable as Reconfigurable
@@ -31,6 +32,7 @@ __all__ = [
     "Multilabel",
     "Ramp",
     "Reconfigurable",
+    "SemiMarkov",
     "binary",
     "from_pystruct",
     "grid",

@@ -1,18 +1,19 @@
-"""The model of sequences: a first-order Markov chain of labels."""
+"""The model of sequences: a Markov chain of labels, of first or second order."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..data.sequences import Sequences
-from ..inference import viterbi
+from ..inference import second_order, viterbi
 from ..kernels import chains as kernels
-from ..validation import one_of
+from ..validation import one_of, shown
 from . import labelling
 from .rounding import LabellingErrors, whole_sums
 
@@ -22,6 +23,7 @@ class Chain:
 
         w·φ(x, y) = Σ_t emission[:, y_t]·x_t + Σ_{t>0} transition[y_{t−1}, y_t]  (+ bias, start, end if asked for)
 
+    and of second order, with weights for three labels in a row besides:  + Σ_{t>1} triple[y_{t−2}, y_{t−1}, y_t].
     x is a matrix of tokens by features, dense or sparse; y an array of labels 0 … n_labels−1.
 
     Parameters
@@ -40,7 +42,11 @@ class Chain:
         Labels that no answer may begin with, or end with.
     rescaling : {"margin", "slack"}
         Whether a loss asks for a margin of its size, or multiplies what is missing of a margin of one. Slack
-        rescaling takes the Hamming losses, and time that grows with the square of the length.
+        rescaling takes the Hamming losses, and time that grows with the square of the length; chains of first order
+        only.
+    order : {1, 2}
+        How many labels before it a label depends on. Searches of second order are exact, too; they take n_labels times
+        as long at worst, and far less where most continuations are out of the question.
 
     Examples
     --------
@@ -66,6 +72,7 @@ class Chain:
         forbidden_start: Any = None,
         forbidden_end: Any = None,
         rescaling: str = "margin",
+        order: int = 1,
     ) -> None:
         labelling.check_loss(loss, n_labels)
         labelling.check_sizes(n_labels=n_labels, n_features=n_features)
@@ -73,6 +80,7 @@ class Chain:
         one_of("rescaling", rescaling, ("margin", "slack"))
         if rescaling == "slack" and not isinstance(loss, str):
             raise ValueError("Slack rescaling of a chain counts wrong labels: it needs a Hamming loss.")
+        _check_order(order, transitions, rescaling)
         self.n_labels = n_labels
         self.n_features = n_features
         self.cost = loss
@@ -84,6 +92,7 @@ class Chain:
         self.forbidden_start = _switches(forbidden_start)
         self.forbidden_end = _switches(forbidden_end)
         self.rescaling = rescaling
+        self.order = order
         if self.forbidden is not None and (self.forbidden.ndim != 2 or len(set(self.forbidden.shape)) != 1):
             raise ValueError(f"forbidden must be a square table of from × to, got shape {self.forbidden.shape}.")
         for name, table in (("forbidden_start", self.forbidden_start), ("forbidden_end", self.forbidden_end)):
@@ -115,18 +124,21 @@ class Chain:
     @property
     def n_weights(self) -> int:
         K, d = self._sizes()
-        return K * d + K * (self.bias + self.start + self.end) + K * K * self.transitions
+        n_pairs = K * K * self.transitions + K**3 * (self.order == 2)
+        return K * d + K * (self.bias + self.start + self.end) + n_pairs
 
     @property
-    def layout(self) -> tuple[int, int, int, int]:
-        """Where the blocks of bias, transition, start and end weights begin (−1: there is none)."""
+    def layout(self) -> tuple[int, int, int, int, int]:
+        """Where the blocks of bias, transition, start, end and triple weights begin (−1: there is none)."""
         K, d = self._sizes()
         at = K * d
         places = []
-        for present, size in ((self.bias, K), (self.transitions, K * K), (self.start, K), (self.end, K)):
+        blocks = ((self.bias, K), (self.transitions, K * K), (self.start, K), (self.end, K), (self.order == 2, K**3))
+        for present, size in blocks:
             places.append(at if present else -1)
             at += size * present
-        return places[0], places[1], places[2], places[3]
+        bias, transition, start, end, triple = places
+        return bias, transition, start, end, triple
 
     def _sizes(self) -> tuple[int, ...]:
         return labelling.sizes(self, "n_labels", "n_features")
@@ -149,14 +161,21 @@ class Chain:
         at = self.layout[1]
         return w[at : at + K * K].reshape(K, K) if at >= 0 else np.zeros((K, K))
 
+    def triple_table(self, w: np.ndarray) -> np.ndarray:
+        """The weights of three labels in a row, in their order; zeros if there are none."""
+        K, _ = self._sizes()
+        at = self.layout[4]
+        return w[at : at + K**3].reshape(K, K, K) if at >= 0 else np.zeros((K, K, K))
+
     def __repr__(self) -> str:
-        return f"Chain(n_labels={self.n_labels}, n_features={self.n_features}, loss={self.cost!r})"
+        order = ", order=2" if self.order == 2 else ""
+        return f"Chain(n_labels={self.n_labels}, n_features={self.n_features}, loss={self.cost!r}{order})"
 
     def features(self, x: Any, y: Any) -> sp.csr_matrix:
         K, d = self._sizes()
         y = labelling.check_labels(y, K)
         x = Sequences.of([x], d)[0]
-        bias, transition, start, end = self.layout
+        bias, transition, start, end, triple = self.layout
         out = np.zeros(self.n_weights)
         out[: K * d] = (x.T @ np.eye(K)[y]).ravel()
         if bias >= 0:
@@ -167,6 +186,8 @@ class Chain:
             out[start + y[0]] += 1.0
         if end >= 0:
             out[end + y[-1]] += 1.0
+        if triple >= 0:
+            np.add.at(out, triple + K * (K * y[:-2] + y[1:-1]) + y[2:], 1.0)
         return sp.csr_matrix(out)
 
     def loss(self, y: object, y_hat: object) -> float:
@@ -184,7 +205,7 @@ class Chain:
         X = Sequences.of(X, self._sizes()[1])
         flat, everybody = np.empty(X.n_tokens, np.int32), np.arange(len(X))
         no_cost = np.empty((0, 0)), np.empty(0), labelling.NO_LABELS
-        scores = viterbi.search(*self._arguments(X, w), everybody, *no_cost, X.offsets, flat)
+        scores = self._searches.search(*self._arguments(X, w), everybody, *no_cost, X.offsets, flat)
         if not np.isfinite(scores).all():
             i = int(np.argmin(np.isfinite(scores)))
             for what, numbers in (("The weights", w), (f"The features of sequence {i}", X[i].data)):
@@ -200,7 +221,7 @@ class Chain:
 
     def k_best(self, x: object, w: np.ndarray, k: int) -> list[tuple[np.ndarray, float]]:
         """The k best labellings with their scores, best first (fewer if there are not as many)."""
-        paths, scores = viterbi.k_best(*self._arguments(Sequences.of([x], self._sizes()[1]), w), k)
+        paths, scores = self._searches.k_best(*self._arguments(Sequences.of([x], self._sizes()[1]), w), k)
         if not len(paths):
             self.predict(x, w)  # says what is wrong
         return [(path, float(score)) for path, score in zip(paths, scores, strict=True)]
@@ -210,23 +231,41 @@ class Chain:
         K, d = self._sizes()
         X = Sequences.of(X, d)
         y = labelling.concatenated(Y, np.diff(X.offsets), K)
-        return labelling.split(viterbi.margins(*self._arguments(X, w), y), X.offsets)
+        return labelling.split(self._searches.margins(*self._arguments(X, w), y), X.offsets)
+
+    @property
+    def _searches(self) -> ModuleType:
+        """The searches over chains of this order; their arguments begin with those of ``_arguments``."""
+        return second_order if self.order == 2 else viterbi
 
     def _arguments(self, X: Sequences, w: np.ndarray) -> tuple[Any, ...]:
         """What every search over these sequences is given first."""
         w = labelling.as_weights(w, self.n_weights)
-        bias, _, start, end = self.layout
+        bias, _, start, end, _ = self.layout
         transition = self.transition_table(w)
         ends = [w[at : at + len(transition)] if at >= 0 else np.zeros(len(transition)) for at in (start, end)]
         scores = zip((transition, *ends), (self.forbidden, self.forbidden_start, self.forbidden_end), strict=True)
         pairs = tuple(np.where(False if banned is None else banned, -np.inf, score) for score, banned in scores)
-        return (X.indptr, X.indices, X.values), X.offsets, w, bias, pairs
+        triples = (self.triple_table(w),) if self.order == 2 else ()
+        return (X.indptr, X.indices, X.values), X.offsets, w, bias, pairs, *triples
 
     def most_violated(self, x: object, y: object, w: np.ndarray) -> np.ndarray:
         return self.oracle([x], [y]).rivals(np.zeros(1, np.int64), w).labels[0]
 
     def oracle(self, X: object, Y: object) -> ChainOracle:
         return ChainOracle(self, X, Y)
+
+
+def _check_order(order: object, transitions: bool, rescaling: str) -> None:
+    if not isinstance(order, int | np.integer) or isinstance(order, bool) or order not in (1, 2):
+        raise ValueError(
+            f"order must be 1 or 2, the number of labels that a label depends on; got {shown(order)}. Features of "
+            "longer stretches are those of models.SemiMarkov."
+        )
+    if order == 2 and not transitions:
+        raise ValueError("A chain with order=2 has weights for pairs of labels, too: leave transitions=True.")
+    if order == 2 and rescaling == "slack":
+        raise ValueError('rescaling="slack" takes chains of order 1: give order=1, or rescaling="margin".')
 
 
 def _switches(given: Any) -> np.ndarray | None:
@@ -284,7 +323,7 @@ class ChainOracle(labelling.LabellingOracle):
             raise ValueError(f"These answers do not belong to this model: number {fault}.")
 
     def search(self, ids: np.ndarray, w: np.ndarray, first: np.ndarray, flat: np.ndarray) -> None:
-        search = viterbi.search_slack if self.model.rescaling == "slack" else viterbi.search
+        search = viterbi.search_slack if self.model.rescaling == "slack" else self.model._searches.search
         search(*self.model._arguments(self.X, w), ids, self.cost, self.scale, self.y, first, flat)
 
     def differences(self, ids: np.ndarray, first: np.ndarray, flat: np.ndarray, indptr: np.ndarray) -> Any:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..constraints.matrices import as_sparse
 from ..constraints.oracle import as_vector, check_methods, count, is_exact, oracle_for, stack
 from ..constraints.searched import violations
-from ..constraints.store import as_table
 from ..data.arrays import as_rows
 from ..problem import Rivals, RowErrors, Rows
 from ..protocols import Model, Oracle
@@ -114,7 +114,7 @@ class RampLatent:
         self.exact = ramp.exact
         self._class_scores = getattr(ramp.model, "class_scores", None)
         vectors = [as_vector(ramp.model.features(X[i], Y[i]), self.n_weights) for i in range(self.n_examples)]
-        self._truths = as_table(stack(vectors, self.n_weights))
+        self._truths = as_sparse(stack(vectors, self.n_weights))
 
     def bound(self, latent: Any) -> RampOracle:
         return RampOracle(self, latent)
@@ -164,7 +164,7 @@ class RampOracle:
         self.releases_gil = data.oracle.releases_gil
         # φ(x, y_i) − φ(x, z_i): nothing at all where z_i is y_i.
         behind = data.oracle.planes(np.arange(data.n_examples), latent)
-        self._behind, self._behind_errors = as_table(behind.rows), behind.errors
+        self._behind, self._behind_errors = as_sparse(behind.rows), behind.errors
 
     @property
     def _inner(self) -> Oracle:
@@ -191,6 +191,6 @@ class RampOracle:
         return replace(found.errors, factor=found.errors.factor + self._behind_errors.factor[ids])
 
     def _moved(self, ids: np.ndarray, rows: Rows) -> Rows:
-        table = as_table(rows) - self._behind[ids]
+        table = as_sparse(rows) - self._behind[ids]
         table.eliminate_zeros()
         return as_rows(table)

@@ -45,8 +45,8 @@ def ranking(
             f"The groups make {n_pairs:,} pairs, more than {_MOST_PAIRS:,}. Give smaller groups, "
             "or keep a sample of the examples of each grade."
         )
-    first = np.empty(n_pairs, np.int32)
-    second = np.empty(n_pairs, np.int32)
-    pairs.list_pairs(order, start, grade, first, second)
+    plus = np.empty(n_pairs, np.int32)
+    minus = np.empty(n_pairs, np.int32)
+    pairs.list_pairs(order, start, grade, plus, minus)
     one = np.ones(1, np.int8)
-    return Scalar(replace(rows, first=first, second=second), one, one, budget, loss=loss)
+    return Scalar(replace(rows, plus=plus, minus=minus), one, one, budget, loss=loss)

@@ -58,6 +58,10 @@ class LabellingErrors:
         What rows are multiplied by at most, where slacks are rescaled.
     exact : bool
         Whether sums of these features are exact.
+    per_token : int
+        How many weights of one feature a token may meet.
+    steps : int
+        Additions of a search in one part, besides those over features.
     """
 
     def __init__(
@@ -69,12 +73,15 @@ class LabellingErrors:
         cost: np.ndarray,
         slack: np.ndarray | None = None,
         exact: bool = False,
+        per_token: int = 1,
+        steps: int = 4,
     ) -> None:
         factor = np.ones(1) if slack is None else slack
         self._margin = 0.0 if slack is None else 1.0  # what is rescaled is what is missing of a margin of one
         self._X, self._n_labels, self._others, self._cost = X, n_labels, others, cost
+        self._per_token = float(per_token)
         self._n_parts = n_parts.astype(np.float64)
-        self._operations = (np.diff(X.indptr).max(initial=0) + 4.0 * self._n_parts + 16.0) * factor
+        self._operations = (np.diff(X.indptr).max(initial=0) + float(steps) * self._n_parts + 16.0) * factor
         most = np.zeros(X.n_features)
         np.maximum.at(most, X.indices, np.abs(X.values))
         self._scale = np.concatenate([np.repeat(most, n_labels), others])
@@ -94,5 +101,6 @@ class LabellingErrors:
         # A part has a bias, a pair and, at both ends of a chain, one more weight at most.
         pairs = 4.0 * (np.abs(w[n:]) * self._others).max(initial=0.0)
         return search_rounding(
-            size + self._n_parts[ids] * (pairs + self._cost[ids] + self._margin), self._operations[ids]
+            self._per_token * size + self._n_parts[ids] * (pairs + self._cost[ids] + self._margin),
+            self._operations[ids],
         )

@@ -10,8 +10,7 @@ from ..problem import is_pure
 from ..protocols import Regularizer
 from ..rounding import gamma
 from ..validation import check_object, shown
-from .rounding import conjugate_error, value_error
-from .shape import Shape, join
+from .shape import Shape, conjugate_error, join, value_error
 
 
 class Blocks:

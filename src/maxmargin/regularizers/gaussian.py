@@ -10,8 +10,7 @@ from scipy import linalg
 from ..kernels.vectors import dot
 from ..rounding import gamma
 from ..validation import numbers
-from .rounding import smooth_conjugate_error
-from .shape import Shape
+from .shape import Shape, smooth_conjugate_error
 
 
 class GaussianPrior:

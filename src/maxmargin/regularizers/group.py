@@ -10,8 +10,7 @@ import numpy as np
 from ..kernels.maps.grouped import shrinkage
 from ..kernels.vectors import dot
 from ..validation import numbers, shown
-from .rounding import smooth_conjugate_error
-from .shape import Shape
+from .shape import Shape, smooth_conjugate_error
 
 
 class GroupNorm:

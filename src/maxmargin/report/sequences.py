@@ -13,7 +13,7 @@ from .content import Data, ReportContent
 from .curves import convergence
 from .linear import by_class
 from .markup import Markup, element, facts, note, table, together
-from .structural import Answers, Worst, compare, steps
+from .structural import Answers, Worst, compare, steps, triples
 
 if TYPE_CHECKING:
     from ..estimators.sequence import SequenceSVM
@@ -33,6 +33,7 @@ def content(estimator: SequenceSVM, data: Data) -> ReportContent:
     titles = [f"for {name}" for name in names]
     told.sections += [
         ("Which label follows which", steps(names, np.asarray(estimator.transitions_), estimator.model_.forbidden)),
+        ("Three labels in a row", triples(names, estimator.model_, estimator.coef_)),
         ("Heaviest features", by_class(titles, estimator.emissions_.T, None if numbered else features)),
     ]
     return told

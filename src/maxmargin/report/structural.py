@@ -44,12 +44,14 @@ def content(estimator: StructuralSVM, data: Data) -> ReportContent:
         answers = Answers()
         for X, Y in data.pairs():
             for x, y, z in zip(X, Y, estimator.predict(X), strict=True):
-                answers.add(x, y, z, model.loss(y, z))
+                labels = [model.tokens(x, answer) for answer in (y, z)] if hasattr(model, "tokens") else None
+                answers.add(x, y, z, model.loss(y, z), labels)
         compare(told, data.name, answers)
     if hasattr(model, "transition_table"):
         values = np.asarray(model.transition_table(estimator.coef_))
         names = [str(k) for k in range(len(values))]
         told.sections.append(("Neighbouring labels", steps(names, values, getattr(model, "forbidden", None))))
+        told.sections.append(("Three labels in a row", triples(names, model, estimator.coef_)))
     return told
 
 
@@ -61,14 +63,17 @@ class Answers:
         self.worst: list[Worst] = []
         self._pairs: Counter[tuple[Any, Any]] | None = Counter()
 
-    def add(self, x: object, truth: object, answer: object, loss: float) -> None:
+    def add(
+        self, x: object, truth: object, answer: object, loss: float, labels: Sequence[object] | None = None
+    ) -> None:
+        """``labels`` are those of truth and answer, where these are no labels themselves."""
         if loss > 0.0:
             self.worst.append(Worst(float(loss), len(self.losses), x, truth, answer))
             self.worst.sort(key=lambda entry: (-entry.loss, entry.number))
             del self.worst[_MOST_WORST:]
         self.losses.append(float(loss))
         if self._pairs is not None:
-            true, found = _labels(truth), _labels(answer)
+            true, found = (_labels(side) for side in ((truth, answer) if labels is None else labels))
             if true is None or found is None or len(true) != len(found):
                 self._pairs = None
             else:
@@ -147,8 +152,17 @@ def steps(names: list[str], values: np.ndarray, forbidden: np.ndarray | None) ->
     return heaviest_pairs(names, np.argwhere(known), shown[known], ["from", "to", "weight"])
 
 
+def triples(names: list[str], model: Any, w: np.ndarray) -> Markup | None:
+    """The heaviest weights of three labels in a row, where a chain has such weights."""
+    if getattr(model, "order", 1) == 1:
+        return None
+    values = model.triple_table(w)
+    which = np.argwhere(np.ones(values.shape, bool))
+    return heaviest_pairs(names, which, values.ravel(), ["first", "second", "third", "weight"])
+
+
 def heaviest_pairs(names: list[str], pairs: np.ndarray, weights: np.ndarray, head: list[str]) -> Markup:
-    """The pairs of labels with the largest weights, where there are too many labels for a picture of all."""
+    """The pairs of labels (or more in a row) with the largest weights, where a picture of all would be too large."""
     order = np.argsort(-np.abs(weights), kind="stable")[: 2 * MOST]
-    rows = [[names[pairs[k, 0]], names[pairs[k, 1]], numbers.number(float(weights[k]))] for k in order]
+    rows = [[*(names[label] for label in pairs[k]), numbers.number(float(weights[k]))] for k in order]
     return table(head, rows, "pairs")

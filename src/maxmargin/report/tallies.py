@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..data.runs import left_out
+from ..data.chunked import left_out
 from ..kernels import pairs
 from ..models.ranking import by_group
 from ..protocols import Chunk, Source

@@ -9,7 +9,6 @@ from .interior_point import InteriorPoint
 from .oracle_ascent import OracleAscent
 from .proximal_point import ProximalAscent, ProximalPoint
 from .solve import solve
-from .stream_ascent import StreamAscent
 
 __all__ = [
     "BlockAscent",
@@ -20,7 +19,6 @@ __all__ = [
     "OracleAscent",
     "ProximalAscent",
     "ProximalPoint",
-    "StreamAscent",
     "best_start",
     "certify",
     "choose",

@@ -37,7 +37,7 @@ class AscentState(Explored):
     """In how many parts an epoch over data in memory is split: several once planes are spilled."""
     stamps: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
     """When each example was last in view."""
-    view: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+    pinned: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
     """The examples whose planes must stay at hand."""
     in_views: bool = False
     """Whether this epoch is split into views."""
@@ -207,7 +207,7 @@ class AscentState(Explored):
         needed = cache.bytes_with(rivals)
         if needed > memory:
             raise MemoryError(
-                f"memory={memory} bytes is too little: the planes of {self.view.size} examples that are needed "
+                f"memory={memory} bytes is too little: the planes of {self.pinned.size} examples that are needed "
                 f"at the same time, and what must be known of all {cache.n_examples}, take {needed} bytes at this "
                 "moment and may take more. Allow several times as much, or have the data in smaller chunks."
             )
@@ -217,7 +217,7 @@ class AscentState(Explored):
         cache, inner = self.cache, self.inner
         while cache.bytes_with(rivals) > enough:
             away = cache.slots.count > 0
-            away[self.view] = False
+            away[self.pinned] = False
             chosen = np.flatnonzero(away)
             if not chosen.size:
                 return

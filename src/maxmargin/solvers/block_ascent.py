@@ -62,7 +62,7 @@ class BlockAscent(RowAscent["BlockState"]):
     duals: Callable[[tuple[int, ...]], np.ndarray] = np.zeros
 
     def start(self, problem: Problem, warm: np.ndarray | None = None) -> BlockState:
-        blocked = problem.blocked
+        blocked = problem.in_blocks
         alpha = self.duals(blocked.dual_shape)
         linear, v = 0.0, np.zeros(problem.n_weights)
         if warm is not None:
@@ -73,7 +73,7 @@ class BlockAscent(RowAscent["BlockState"]):
                 block.add_to(v, share)
                 duals_on_disk.forget(alpha)
         shape = problem.regularizer.shape(problem.n_weights)
-        return BlockState(
+        state = BlockState(
             alpha=alpha,
             shape=shape,
             map=shape.bind(v),
@@ -81,16 +81,17 @@ class BlockAscent(RowAscent["BlockState"]):
             pool=Pool(self.pool, blocked.n_examples),
             held=np.zeros(blocked.n_examples, bool),
             rng=np.random.default_rng(self.random_state),
-            lower=linear - problem.regularizer.conjugate(v),
             n_constraints=blocked.n_constraints,
         )
+        state.update_lower(problem.regularizer)
+        return state
 
     def _views(self, problem: Problem, state: BlockState) -> Iterator[tuple[int, Any]]:
         """The blocks of a reading of the data."""
         state.map.refresh()
         state.met, state.since = 0.0, 0
         state.reading = Reading(state.map.weights().copy(), state.promise <= 3.0 * state.goal)
-        yield from problem.blocked.blocks(state.rng.permutation(problem.blocked.filled))
+        yield from problem.in_blocks.blocks(state.rng.permutation(problem.in_blocks.filled))
 
     def _pays(self, state: BlockState) -> bool:
         return state.full or state.since >= self.growth * max(len(state.pool), 1)
@@ -102,24 +103,22 @@ class BlockAscent(RowAscent["BlockState"]):
     def _look(self, problem: Problem, state: BlockState, view: tuple[int, Any]) -> None:
         """Sweeps over one block; those of its examples that are awake after the last one join the pool."""
         b, block = view
-        reading = state.reading
+        blocked, reading = problem.in_blocks, state.reading
         if reading.evaluates:
             reading.loss = TotalLoss.sum([reading.loss, block.evaluate(reading.start)])
-        alpha = problem.blocked.share(state.alpha, b)
-        swept = state.sweep(block, alpha, 1 + self.hot_sweeps)
+        swept = state.sweep(block, blocked.share(state.alpha, b), 1 + self.hot_sweeps)
         reading.found += swept.met
         reading.awake += swept.awake_at_first
         reading.visited += block.n_examples
         state.since += block.n_examples
-        held = state.held[problem.blocked.first[b] : problem.blocked.first[b + 1]]
-        fresh = np.sort(swept.awake[~held[swept.awake]])
+        start = int(blocked.first[b])
+        fresh = np.sort(swept.awake[~state.held[start + swept.awake]])
         if fresh.size:
-            start = int(problem.blocked.first[b])
             n = state.pool.add(block, fresh, start, swept.norms)
             state.held[start + fresh[:n]] = True
             state.full = n < fresh.size
             reading.overflow |= state.full
-        state.done = reading.visited / problem.blocked.n_examples
+        state.done = reading.visited / blocked.n_examples
         duals_on_disk.forget(state.alpha)
 
     def optimize(self, problem: Problem, state: BlockState, passes: int, wanted: float) -> None:
@@ -148,13 +147,13 @@ class BlockAscent(RowAscent["BlockState"]):
     def _conclude(self, problem: Problem, state: BlockState) -> BlockState:
         self._between(problem, state)
         reading = state.reading
-        lower = state.linear - problem.regularizer.conjugate(state.map.v)
-        goal = state.goal * max(abs(lower), 1e-300)
+        state.update_lower(problem.regularizer)
+        goal = state.goal * max(abs(state.lower), 1e-300)
         state.evaluated = (reading.start, reading.loss) if reading.evaluates else None
-        reached = reading.evaluates and problem.regularizer.value(reading.start) + reading.loss.total - lower <= goal
-        if not reached:
+        upper = problem.regularizer.value(reading.start) + reading.loss.total if reading.evaluates else np.inf
+        if upper - state.lower > goal:
             self.optimize(problem, state, self.max_inner, max(self.fraction * reading.found, 0.3 * goal))
-        state.bound(problem.regularizer)
+        state.update_lower(problem.regularizer)
         state.visited, state.active, state.found = reading.visited, reading.awake, reading.found
         state.estimate = reading.found / max(abs(state.lower + reading.found), 1e-300)
         # What the next reading will find: the rest of the pool's gap, and a share of what was new this time.

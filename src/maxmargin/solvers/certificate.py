@@ -12,7 +12,7 @@ import numpy as np
 
 from ..problem import Certificate, Problem, TotalLoss, Totals, is_pure
 from ..protocols import Regularizer
-from ..regularizers.rounding import conjugate_error, value_error
+from ..regularizers.shape import conjugate_error, value_error
 from ..rounding import gamma, rounded_down, rounded_up
 from ..validation import check_object, lacking, shown
 
@@ -95,7 +95,7 @@ def upper_bound(problem: Problem, w: np.ndarray, loss: TotalLoss | None = None) 
     return TotalLoss(value + loss.total, loss.excess, rounding + gamma(1) * (value + loss.total))
 
 
-def bracket(lower: float, upper: TotalLoss) -> Certificate:
+def certificate_of(lower: float, upper: TotalLoss) -> Certificate:
     """What two bounds prove. Where inference was approximate nothing is known above."""
     return Certificate(lower, rounded_up(*upper), exact=bool(np.isfinite(upper.excess)))
 
@@ -119,4 +119,4 @@ def certify(problem: Problem, w: np.ndarray, alpha: Any = None) -> Certificate:
     lower = lower_bound(problem)
     if alpha is not None:
         lower = max(lower, lower_bound(problem, alpha))
-    return bracket(lower, upper_bound(problem, w))
+    return certificate_of(lower, upper_bound(problem, w))

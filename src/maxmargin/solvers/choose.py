@@ -6,7 +6,7 @@ import functools
 import math
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -54,7 +54,8 @@ class Means:
         the blocks in use and the pool together, half of the machine's memory by default; dual variables that would
         take more than a quarter of it are kept in a file in ``scratch``. Of a search: what is kept of it.
     warm : bool
-        Whether there are dual variables to start from.
+        Whether there are dual variables to start from, or will be for all but the first of several problems: then
+        coordinate passes go first, because Newton steps make no use of them.
     centre : array or None
         Weights to start from, for regularizers that dual variables alone do not tell the weights of.
     scratch : str or None
@@ -110,16 +111,16 @@ def interior_point_pays(problem: Problem, tol: float) -> bool:
     return newton_seconds(problem) < passes * pass_seconds(problem) * (10 if problem.pure else 1)
 
 
-def choose(problem: Problem, name: str | Solver = "auto", means: Means | None = None, **given: Any) -> Solver:
+def choose(problem: Problem, name: str | Solver = "auto", **means: Any) -> Solver:
     """The solver of that name, fitted to the problem and to the means; a solver object is returned as it is.
 
-    Means may also be given one by one, by the names of the fields of ``Means``.
+    ``means`` are the fields of ``Means``, by their names.
     """
     check_object("solver", name)
     if not isinstance(name, str) and not lacking(name, "start", "step"):
         return name
     table = SOLVERS[problem.constraints.held_in]
-    return table[one_of("solver", name, sorted(table), " or a Solver")](problem, replace(means or Means(), **given))
+    return table[one_of("solver", name, sorted(table), " or a Solver")](problem, Means(**means))
 
 
 def check_strongly_convex(problem: Problem, who: str, instead: str = "Give") -> None:
@@ -152,9 +153,9 @@ _NEWTON_NEEDS = "solver='interior_point' needs {} bytes here"
 
 
 def _dual_coordinate(problem: Problem, means: Means) -> DualCoordinate | ProximalPoint:
-    duals = _BYTES_PER_DUAL * math.prod(problem.closed.dual_shape)
+    duals = _BYTES_PER_DUAL * math.prod(problem.in_memory.dual_shape)
     copies = 2 if problem.pure else 1  # the proximal point keeps the best ones
-    least = copies * duals + _BYTES_PER_ROW * len(problem.closed.rows)
+    least = copies * duals + _BYTES_PER_ROW * len(problem.in_memory.rows)
     _check_memory(means.memory, least, _STEPS_NEED)
     momentum = means.memory is None or means.memory >= least + duals  # one more copy, which is given up first
     inner = DualCoordinate(random_state=means.seed, n_threads=means.threads, momentum=momentum)
@@ -173,7 +174,6 @@ def _auto(problem: Problem, means: Means) -> Solver:
     if not fits:
         return passes
     newton = newton_seconds(problem)
-    # Interior points make no use of dual variables to start from.
     if not means.warm and (newton <= _BRIEF or interior_point_pays(problem, means.tol)):
         return Switching(passes, steps)
     return Switching(passes, steps, newton / (_SECONDS_PER_PASS + pass_seconds(problem)))
@@ -213,7 +213,7 @@ def _auto_for_blocks(problem: Problem, means: Means) -> Solver:
 def _interior_bytes(problem: Problem, means: Means) -> int:
     """What the interior point takes beyond the data, where that is read in blocks."""
     matrices = _NEWTON_MATRICES * means.threads * 8 * problem.n_weights**2
-    return _BYTES_PER_POINT * problem.blocked.n_examples + _BLOCKS_AT_A_TIME * problem.blocked.largest + matrices
+    return _BYTES_PER_POINT * problem.in_blocks.n_examples + _BLOCKS_AT_A_TIME * problem.in_blocks.largest + matrices
 
 
 def _oracle_ascent(problem: Problem, means: Means) -> Solver:
@@ -246,7 +246,7 @@ def blocks_within(
     problem: Problem, memory: int | None, *, seed: Seed = None, threads: int = 1, scratch: str | None = None
 ) -> BlockAscent:
     """The ascent over blocks that keeps to so many bytes, or to half of the machine's memory."""
-    blocked = problem.blocked
+    blocked = problem.in_blocks
     memory = _allowed(memory)
     examples = math.prod(blocked.dual_shape)
     in_memory = _BYTES_PER_DUAL * examples <= memory // 4

@@ -10,8 +10,7 @@ is what is certified.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import cast
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,7 +21,7 @@ from ..constraints.searched import uncertainty, violations
 from ..data.arrays import as_rows
 from ..kernels import rows as row_kernels
 from ..kernels.vectors import dot
-from ..problem import Planes, Problem, Rivals, TotalLoss, Totals
+from ..problem import Planes, Problem, Rivals, TotalLoss
 from .ascent_state import AscentState
 from .dual_coordinate import DualCoordinate
 from .searchers import search
@@ -53,8 +52,8 @@ class CuttingPlane:
         cache, coordinate = Cache(1, problem.n_weights, np.ones(1)), DualCoordinate()
         state = CuttingState.over(cache, problem.regularizer, coordinate, gap=np.inf)
         if warm is not None:
-            shares = problem.open.feasible(warm)
-            linear, v, *_ = cast(Totals, shares.totals)
+            shares = problem.searched.feasible(warm)
+            linear, v, *_ = problem.searched.sums(shares)
             _add(state, shares, v, linear)
             state.inner.alpha[cache.used()] = 1.0
             state.recombine()
@@ -62,8 +61,8 @@ class CuttingPlane:
 
     def step(self, problem: Problem, state: CuttingState) -> CuttingState:
         """Search, add one plane, optimize over the planes at hand."""
-        constraints, w = problem.open, state.weights().copy()
-        n, answers, losses = problem.open.n_examples, [], []
+        constraints, w = problem.searched, state.weights().copy()
+        n, answers, losses = constraints.n_examples, [], []
         budget = np.broadcast_to(constraints.budget, n)
         plane, loss = np.zeros(problem.n_weights), 0.0
         parts = constraints.at_once(np.arange(n), np.array_split(np.arange(n), max(self.n_jobs, n // 512)))
@@ -106,7 +105,7 @@ class CuttingState(AscentState):
         shared = np.flatnonzero(self.cache.used() & (self.inner.alpha > 0.0)).tolist()
         planes: list[Planes] = [self.cache.labels[slot] for slot in shared]
         shares = self.inner.alpha[shared].tolist()
-        return joined_planes([replace(p, alpha=share * p.alpha) for p, share in zip(planes, shares, strict=True)])
+        return joined_planes([share * p for p, share in zip(planes, shares, strict=True)])
 
     @property
     def active(self) -> int:

@@ -27,7 +27,7 @@ from ..regularizers.shape import Shape
 from ..validation import whole
 from . import parallel
 from .certificate import WORTH_A_CHECK
-from .state import Weighted
+from .solve import Weighted
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class DualCoordinate:
         whole("n_threads", self.n_threads)
 
     def start(self, problem: Problem, warm: np.ndarray | None = None) -> DualState:
-        constraints = problem.closed
+        constraints = problem.in_memory
         shape = problem.regularizer.shape(problem.n_weights)
         if not constraints.supports(shape.kind):
             raise ValueError(
@@ -90,8 +90,8 @@ class DualCoordinate:
         rng: np.random.Generator,
     ) -> DualState:
         """All examples awake at these dual variables; v and ``linear`` may be those of a larger problem."""
-        order = np.arange(problem.closed.n_examples, dtype=np.int32)
-        return DualState(
+        order = np.arange(problem.in_memory.n_examples, dtype=np.int32)
+        state = DualState(
             alpha=alpha,
             shape=shape,
             map=weights,
@@ -100,14 +100,15 @@ class DualCoordinate:
             order=order,
             active=order.size,
             rng=rng,
-            lower=linear - problem.regularizer.conjugate(weights.v),
             fraction=self.inner_fraction,
-            n_constraints=problem.closed.n_constraints,
+            n_constraints=problem.in_memory.n_constraints,
         )
+        state.update_lower(problem.regularizer)
+        return state
 
     def step(self, problem: Problem, state: DualState) -> DualState:
         """One pass, over everything or over the active set, and one extrapolation."""
-        constraints = problem.closed
+        constraints = problem.in_memory
         full = (
             state.passes < 2
             or state.outer == np.inf
@@ -128,7 +129,8 @@ class DualCoordinate:
         self._sweep(problem, state)
         state.passes += 1
         state.inner = 0 if full else state.inner + 1
-        before, state.lower = state.lower, state.linear - problem.regularizer.conjugate(state.map.v)
+        before = state.lower
+        state.update_lower(problem.regularizer)
         if state.lower < before:
             state.theta = 1.0
         if full:
@@ -165,13 +167,13 @@ class DualCoordinate:
 
     def _sweep(self, problem: Problem, state: DualState) -> None:
         """Coordinate steps over the active examples, on as many threads as pay."""
-        block = self.block or (8 if problem.closed.rows.indices.size else 1)
+        block = self.block or (8 if problem.in_memory.rows.indices.size else 1)
         n_rounds = parallel.rounds(problem, state, self.n_threads) if self.n_threads > 1 else 0
         if n_rounds:
             parallel.sweep(problem, state.shape, state, block, self.n_threads, n_rounds)
             return
         seed = int(state.rng.integers(1, 2**63))
-        state.active, state.seen, change = problem.closed.sweep(
+        state.active, state.seen, change = problem.in_memory.sweep(
             state.alpha, state.map, state.norms, state.order, state.active, block, seed
         )
         state.linear += change

@@ -34,11 +34,11 @@ from ..constraints.pool import Pool
 from ..problem import Problem
 from ..protocols import Regularizer
 from .dual_coordinate import DualCoordinate, DualState
-from .state import Progress, Weighted
+from .solve import SolverState, Weighted
 
 
 @dataclass(kw_only=True)
-class Explored(Progress):
+class Explored(SolverState):
     """Where exploring and optimizing stand."""
 
     met: float = 0.0

@@ -34,12 +34,12 @@ from .certificate import WORTH_A_CHECK, lower_bound, scaled_dual
 from .interior_barrier import READS, Barrier, BarrierPoint, Penalty
 from .interior_rows import InteriorRows
 from .interior_system import Coordinates, Factor
-from .state import Progress
+from .solve import SolverState
 
 MOST_WEIGHTS = 5000  # several matrices of this size squared are kept
 _STEP = 0.995  # of the way to the nearest bound
 _CENTRING = 6  # power of the share of the gap that the affine step leaves: how much to aim for the centre
-_BLOCKED = 0.1  # a step as short as this got nowhere: the next one aims for the centre
+_BLOCKED = 0.1  # a step as short as this got nowhere: after two of them the next one aims for the centre
 _CAREFUL = 0.5  # by so much at least
 _LONG_ENOUGH = 0.95  # a step for which a third direction is not worth another look at the rows
 _OFF_CENTRE = 3.0  # how long Newton's step may be at the start, squared, in units of the number of products times μ
@@ -133,7 +133,7 @@ class InteriorPoint:
         length = min(1.0, 1.0 / max(rate, 1e-300))
         left = 1.0 + length * (slope + length * curvature) / products
         enough = 0.1 * state.goal * abs(state.upper) / max(n_products, 1.0)
-        share = max(min(max(left, 0.0), 1.0) ** _CENTRING, _CAREFUL if state.length < _BLOCKED else 0.0)
+        share = max(min(max(left, 0.0), 1.0) ** _CENTRING, _CAREFUL if state.blocked > 1 else 0.0)
         mu = min(max(share * here, enough), here)
         directions[1] = directions[0] + solve(loss + mu * k1, own + mu * barrier.unit())
         loss, own, (rate, _, _) = look(2, mu)
@@ -151,7 +151,7 @@ class InteriorPoint:
             # Under a small C the start, zero, may be within the goal already; weights that say something are wanted.
             state.moved, state.upper = True, np.inf
         self._advance(problem, state, directions[:depth], mu, length)
-        state.length = length
+        state.blocked = state.blocked + 1 if length < _BLOCKED else 0
         if state.idle >= (_PATIENCE if state.estimate <= _NEAR else _PATIENCE_FAR):
             # Products of rows in float32 may be to blame: then the next steps are better, with products in float64.
             state.stuck, state.precise, state.idle = state.precise, True, 0
@@ -170,7 +170,7 @@ class InteriorPoint:
         return factor if np.isfinite(factor.shift) else None
 
     def _centre(self, problem: Problem, state: InteriorState) -> None:
-        """A point near the central path: all products equal at weights for which Newton's step is short.
+        """A point near the central path: products as equal as budgets are, at weights for which Newton's step is short.
 
         Raising μ until it is costs some more looks at the rows; steps from far off the path would be short, and many.
         """
@@ -192,7 +192,7 @@ class InteriorPoint:
             if factor is None:
                 return
             residual = state.coordinates.right(-barrier.gradient(state.w), state.vectors[0])
-            off = factor.squared_length(residual) / (n_products * mu)
+            off = factor.squared_length(residual) / (state.sums[2] + barrier.products(state.w))
             if not off > _OFF_CENTRE:
                 return
             mu *= max(3.0, off / _OFF_CENTRE)
@@ -204,7 +204,7 @@ class InteriorPoint:
             return {"alpha": state.alpha}
         kept = {} if state.at_best else {"kept": state.alpha}
         point = {"point": list(state.rows.saved()), "w": state.w, "barrier": list(state.barrier.point)}
-        return {"alpha": state.rows.alpha, "length": state.length} | point | kept
+        return {"alpha": state.rows.alpha, "blocked": state.blocked} | point | kept
 
     def restore(self, problem: Problem, saved: dict[str, Any]) -> InteriorState:
         """The same point; what the next step needs of the rows is gathered anew."""
@@ -212,7 +212,7 @@ class InteriorPoint:
             return self.start(problem, saved["alpha"])
         state = self._begin(problem)
         state.w = state.best = np.array(saved["w"])
-        state.length, state.moved = float(saved["length"]), True
+        state.blocked, state.moved = int(saved["blocked"]), True
         state.barrier.point = BarrierPoint(*(np.array(values) for values in saved["barrier"]))
         state.rows.load(saved["point"], saved.get("kept"))
         with threads.one_blas_thread(), np.errstate(all="ignore"):
@@ -243,7 +243,7 @@ class InteriorPoint:
         constraints: Any = problem.constraints
         if hasattr(constraints, "interior_rows"):
             return constraints.interior_rows(self.n_threads)
-        return InteriorRows(constraints if hasattr(constraints, "blocks") else problem.closed, self.n_threads)
+        return InteriorRows(constraints if constraints.held_in == "blocks" else problem.in_memory, self.n_threads)
 
     def _stay(self, problem: Problem, state: InteriorState) -> None:
         """Gather the normal equations at the point where it is."""
@@ -269,7 +269,7 @@ def _definite(covariance: np.ndarray | None) -> bool:
 
 
 @dataclass(kw_only=True)
-class InteriorState(Progress):
+class InteriorState(SolverState):
     """A point inside all bounds, what the next step needs of the rows, and the best of the points so far."""
 
     second_order: ClassVar[bool] = True
@@ -293,8 +293,8 @@ class InteriorState(Progress):
     """The least sum of products so far, the smallest gap, and the steps that brought little of either."""
     gap: float = np.inf
     idle: int = 0
-    length: float = 1.0
-    """Of the last step."""
+    blocked: int = 0
+    """How many of the last steps in a row were short."""
     active: int = 0
     precise: bool = False
     moved: bool = False

@@ -74,8 +74,8 @@ class InteriorRows:
             )
         self._point: Point | SlotValues
         self._compiled = what.scalar and what.n_examples * what.slots_per_example > COMPILED_FROM
-        in_blocks = hasattr(constraints, "blocks")
-        self._slots = constraints.as_slots(what) if n and not self._compiled and not in_blocks else None
+        self._in_blocks = constraints.held_in == "blocks"
+        self._slots = constraints.as_slots(what) if n and not self._compiled and not self._in_blocks else None
         if self._compiled:
             excess = np.zeros(n if what.loss.bounded else 0, np.float32)
             common = np.zeros(n if what.two_sided else 0, np.float32)
@@ -118,9 +118,10 @@ class InteriorRows:
             part.share()
 
     def centre(self, w: np.ndarray, mu: float) -> None:
-        """The point at which all products are mu, at these weights."""
+        """The point at which the products of each example are mu, times its budget over the mean, at these weights."""
         w, _ = self._asked(w, np.zeros((0, self.n_weights)))
-        for _ in self._each(lambda part: part.centre(w, mu)):
+        per_budget = mu / (self.description.budget or 1.0)
+        for _ in self._each(lambda part: part.centre(w, per_budget)):
             pass
 
     def look(self, w: np.ndarray, directions: np.ndarray, mu: float) -> Look:
@@ -174,7 +175,7 @@ class InteriorRows:
     def _parts(self) -> Iterator[_Compiled | SlotPoint]:
         if not self.n_examples:
             return
-        if not hasattr(self.constraints, "blocks"):
+        if not self._in_blocks:
             yield self._part(self.constraints, self._point, self._alpha)
             return
         first = self.constraints.first
@@ -193,7 +194,8 @@ class InteriorRows:
                 "Some of these examples cost on both sides of their target, but the description of the problem says "
                 "that none does. Give one with two_sided=True."
             )
-        return _Compiled(c._arrays, c._terms, point, 0, c.n_examples, self._sparse)
+        rows, *terms = c.kernel_arguments()
+        return _Compiled(rows, tuple(terms), point, 0, c.n_examples, self._sparse)
 
 
 @dataclass(frozen=True)
@@ -214,8 +216,8 @@ class _Compiled:
     def share(self) -> None:
         """Dual variables are those of the point."""
 
-    def centre(self, w: np.ndarray, mu: float) -> None:
-        kernels.centre(self.rows, *self.terms, w, mu, self.start, self.stop, self.point)
+    def centre(self, w: np.ndarray, per_budget: float) -> None:
+        kernels.centre(self.rows, *self.terms, w, per_budget, self.start, self.stop, self.point)
 
     def look(self, w: np.ndarray, directions: np.ndarray, mu: float) -> Look:
         vector, sums = np.zeros(w.size), np.zeros(3)

@@ -62,13 +62,14 @@ class SlotPoint:
         """Dual variables that follow from the point."""
         self.alpha[...] = self.slots.shares(self.z)
 
-    def centre(self, w: np.ndarray, mu: float) -> None:
-        """All products μ at these weights: η from Σ_k μ/(η − e_k) = C, e = l − w·r, by Newton's method.
+    def centre(self, w: np.ndarray, per_budget: float) -> None:
+        """All products μ = ``per_budget``·C: η from Σ_k μ/(η − e_k) = C, e = l − w·r, by Newton's method.
 
         It comes nearer from one side, where the largest e alone is accounted for. The parabola of a bounded loss is
         left out: it moves slacks by less than its width, far from any bound.
         """
         slots, budget, q = self.slots, self.budget, self.q
+        mu = per_budget * budget
         e = np.where(slots.there, slots.loss - slots.scores(w[None])[0], -np.inf)
         top = np.where(self.live, slots.maxima(e), 0.0)
         off = e - slots.spread(top)
@@ -88,7 +89,7 @@ class SlotPoint:
             if (change <= _NEAR * room).all():
                 break
         self.x[:] = np.where(slots.there, slots.spread(room) - off, 1.0)
-        self.z[:] = np.where(slots.there, mu / self.x, 0.0)
+        self.z[:] = np.where(slots.there, slots.spread(mu) / self.x, 0.0)
         self.eta[:] = np.where(self.live, top + room, 0.0)
         if self.bent:
             bent = q * self.spent()

@@ -76,7 +76,7 @@ class OracleAscent(Explore[AscentState]):
     n_jobs: int = 1
 
     def start(self, problem: Problem, warm: Planes | None = None) -> AscentState:
-        constraints = problem.open
+        constraints = problem.searched
         if problem.pure:
             raise ValueError(
                 f"{problem.regularizer!r} is not strongly convex, which OracleAscent by itself relies on. Use "
@@ -98,7 +98,7 @@ class OracleAscent(Explore[AscentState]):
         if self.memory is None and not constraints.in_views:
             rivals = constraints.oracle.planes(shares.example, shares.labels)
             return cache.fill(shares, rivals, cache.no_shares(), weights)
-        cache.leave(shares)
+        cache.leave(shares, constraints.sums(shares))
         return cache.no_shares()
 
     def relabel(self, problem: Problem, state: AscentState, ids: np.ndarray, rows: Rows) -> AscentState:
@@ -128,17 +128,15 @@ class OracleAscent(Explore[AscentState]):
         was found and searched, in this window or in several. The lower bound is one for all examples seen so far;
         an upper bound would have to see them again.
         """
-        window = problem.open.live
-        state.view = window
+        window = problem.searched.live
+        state.pinned = window
         for _ in range(max_epochs):
             self._tidy(state, window)
-            (chunks,) = self._views(problem, state) if window.size else ([],)
-            seen = self._explore(problem, state, chunks)
-            state.met += seen
-            state.since += window.size
+            state.gap = 0.0
+            for chunks in self._views(problem, state):
+                self._look(problem, state, chunks)
             if state.optimizing_pays(_PASS_PAYS_STREAM):
                 self.optimize(problem, state, self.max_inner, self.share(problem) * state.met)
-            state.gap = seen
             self._estimate(state)
             # The examples in view are few among all: what they have left to say is measured by their number.
             share = window.size / max(state.n_resident, window.size)
@@ -161,12 +159,12 @@ class OracleAscent(Explore[AscentState]):
             # Truths have changed. Rivals at hand suit the new ones as well: the most is made of them before a search.
             self.optimize(problem, state, self.max_inner, self.share(problem) * (2.0 * state.goal * state.stale))
             state.stale = state.estimate = 0.0  # with luck there is nothing to add: the search shall be a certificate
-        everybody = problem.open.live.size == problem.open.n_examples
+        everybody = problem.searched.live.size == problem.searched.n_examples
         together = everybody and (
             state.crawls or state.relabelled or state.estimate <= max(self.together, 3.0 * state.goal)
         )
         state.at = state.inner.map.weights().copy() if together and at is None else at
-        state.in_views = state.n_views > 1 or problem.open.in_views
+        state.in_views = state.n_views > 1 or problem.searched.in_views
         state.visited, state.met, state.since, state.gap, state.losses = 0, 0.0, 0, 0.0, []
         super().explore(problem, state)
         state.evaluated = None
@@ -178,7 +176,7 @@ class OracleAscent(Explore[AscentState]):
 
     def _views(self, problem: Problem, state: AscentState) -> Iterator[list[np.ndarray]]:
         """All examples that can be searched, by view, in chunks that are asked at the same weights."""
-        constraints = problem.open
+        constraints = problem.searched
         # Small chunks meet fresher weights; those that threads hand over must be worth it.
         least = 64 if self._threads(problem) else 16 if constraints.oracle.releases_gil else 8
         size = self.chunk or min(max(constraints.searchable.size // 400, least), 64)
@@ -186,11 +184,11 @@ class OracleAscent(Explore[AscentState]):
             if ids.size:
                 yield constraints.chunks(ids, size)
 
-    def _look(self, problem: Problem, state: AscentState, view: list[np.ndarray]) -> None:
+    def _look(self, problem: Problem, state: AscentState, chunks: list[np.ndarray]) -> None:
         if state.in_views:
-            self._enter(problem, state, np.concatenate(view))
-        seen = self._explore(problem, state, view)
-        n = sum(ids.size for ids in view)
+            self._enter(problem, state, np.concatenate(chunks))
+        seen = self._explore(problem, state, chunks)
+        n = sum(ids.size for ids in chunks)
         state.gap += seen
         state.met += seen
         state.visited += n
@@ -213,19 +211,19 @@ class OracleAscent(Explore[AscentState]):
 
     def _threads(self, problem: Problem) -> bool:
         """Whether compiled searches are made by several at once, threads or workers of a cluster."""
-        constraints = problem.open
+        constraints = problem.searched
         return (self.n_jobs > 1 or constraints.elsewhere is not None) and constraints.oracle.releases_gil
 
     def _enter(self, problem: Problem, state: AscentState, ids: np.ndarray) -> None:
         """These examples are in view now: their planes come back, and are the last to leave."""
         cache, inner = state.cache, state.inner
-        state.view = ids
+        state.pinned = ids
         state.stamps[ids] = state.stamps.max() + 1
         if not cache.spilled.has(ids):
             return
         shares = cache.spilled.take(ids)
         try:
-            rivals = problem.open.oracle.planes(shares.example, shares.labels)
+            rivals = problem.searched.oracle.planes(shares.example, shares.labels)
             state.make_room(self.memory, rivals)
         except BaseException:
             cache.spilled.put(shares)  # shares are never lost: the bound counts on them
@@ -242,7 +240,7 @@ class OracleAscent(Explore[AscentState]):
         At the same weights shares move at once only where other views follow: planes without one might not outlive the
         view.
         """
-        constraints, inner, at = problem.open, state.inner, state.at
+        constraints, inner, at = problem.searched, state.inner, state.at
         moves = at is None or state.in_views
         if at is None:
             state.evaluated = None
@@ -263,7 +261,7 @@ class OracleAscent(Explore[AscentState]):
                 gap += self._sweep(state, ids)
         if moves:
             inner.map.refresh()
-            inner.bound(problem.regularizer)
+            inner.update_lower(problem.regularizer)
         if at is not None:
             state.losses.append(TotalLoss.sum(losses))
         return max(gap, 0.0)
@@ -285,7 +283,7 @@ class OracleAscent(Explore[AscentState]):
         if cache.spilled.has(ids):  # since this view began: shares must be at hand before others are given
             self._enter(problem, state, ids)
         elif not (state.in_views or state.stream):
-            state.view = ids
+            state.pinned = ids
         found = violations(rivals, w)
         known = cache.worst(ids, w)
         if rivals.excess is None:
@@ -310,7 +308,7 @@ class OracleAscent(Explore[AscentState]):
         """The fraction of the gap that exploring saw which may be left on the cache."""
         if self.inner_fraction is not None:
             return self.inner_fraction
-        return 0.2 if not problem.open.oracle.releases_gil else 0.6 if self._threads(problem) else 0.4
+        return 0.2 if not problem.searched.oracle.releases_gil else 0.6 if self._threads(problem) else 0.4
 
     def optimize(self, problem: Problem, state: AscentState, passes: int, wanted: float) -> None:
         """Passes over the cache until its own gap is as small as wanted."""

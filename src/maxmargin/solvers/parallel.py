@@ -27,7 +27,7 @@ _MOST_ROUNDS = 16
 
 def rounds(problem: Problem, state: DualState, threads: int) -> int:
     """Into how many rounds to cut the sweep; 0 if threads would cost more than they save."""
-    constraints = problem.closed
+    constraints = problem.in_memory
     if not constraints.by_example:
         return 0
     per_example = constraints.rows.n_stored / constraints.n_examples * problem.n_weights / constraints.rows.n_weights
@@ -64,7 +64,7 @@ def _round(
     awake: list[np.ndarray],
     asleep: list[np.ndarray],
 ) -> None:
-    constraints, v = problem.closed, state.map.v
+    constraints, v = problem.in_memory, state.map.v
     old_alpha = [state.alpha[part].copy() for part in parts]
     copies = [v.copy() for _ in parts]
 

@@ -29,7 +29,7 @@ from .ascent_state import AscentState
 from .certificate import scaled_dual
 from .dual_coordinate import DualCoordinate, DualState
 from .oracle_ascent import OracleAscent
-from .state import Progress
+from .solve import SolverState
 
 _SAMPLE = 32  # examples whose loss shows the scale of the objective
 
@@ -148,7 +148,7 @@ class ProximalPoint(_Proximal):
         inner.passes, inner.theta, inner.previous, inner.previous_v = 0, 1.0, None, None
 
     def _objective(self, problem: Problem, w: np.ndarray) -> float:
-        return problem.regularizer.value(w) + problem.closed.evaluate(w).total
+        return problem.regularizer.value(w) + problem.in_memory.evaluate(w).total
 
 
 @dataclass(frozen=True)
@@ -241,7 +241,7 @@ class ProximalAscent(_Proximal):
 
     def _objective(self, problem: Problem, w: np.ndarray) -> float:
         """As a few examples show it."""
-        constraints = problem.open
+        constraints = problem.searched
         ids = constraints.live[:_SAMPLE]
         missing = violations(constraints.oracle.rivals(ids, w), w)
         total = float(np.broadcast_to(constraints.budget, constraints.n_examples).sum())
@@ -259,7 +259,7 @@ def scaled_bound(problem: Problem, inner: DualState) -> float:
 
 
 @dataclass(kw_only=True)
-class AroundInner(Progress):
+class AroundInner(SolverState):
     """A centre, and the state of the problem around it."""
 
     inner: Any

@@ -1,4 +1,5 @@
-"""The only loop that certifies: it times, reports, checks and stops. Solvers take steps and know nothing of this."""
+"""The only loop that certifies: it times, reports, checks and stops. Solvers take steps and know nothing of this, but
+that their states are ``SolverState``."""
 
 from __future__ import annotations
 
@@ -6,14 +7,25 @@ import contextlib
 import math
 import time
 from collections.abc import Callable, Iterable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
+from ..kernels.maps import WeightMap
 from ..problem import Certificate, Problem, Record, Solution, TotalLoss
-from ..protocols import Checkpoint, OracleError, Solver
+from ..protocols import Checkpoint, OracleError, Regularizer, Solver
+from ..regularizers.shape import Shape
 from ..validation import check_object, lacking, shown, whole
-from .certificate import WORTH_A_CHECK, LowerBound, bracket, check_problem, dual_objective, lower_bound, upper_bound
+from .certificate import (
+    WORTH_A_CHECK,
+    LowerBound,
+    certificate_of,
+    check_problem,
+    dual_objective,
+    lower_bound,
+    upper_bound,
+)
 from .searchers import dismiss
 
 Callback = Callable[[Record], object]
@@ -161,7 +173,7 @@ def solve(
         with contextlib.suppress(KeyboardInterrupt, OracleError):
             best.offer(problem, state.weights())
     if certificate is None:
-        certificate = bracket(max(lower_bound(problem, state.alpha), floor.value), best.upper)
+        certificate = certificate_of(max(lower_bound(problem, state.alpha), floor.value), best.upper)
     weights = best.weights if best.weights.size else state.weights().copy()
     converged = _meets(certificate.lower, best.upper, tol)
     stuck = bool(state.stuck) and not converged and not interrupted
@@ -215,7 +227,7 @@ def _partial(problem: Problem, state: Any, best: _Best, history: list[Record], f
     lower = floor.value
     with contextlib.suppress(OracleError, MemoryError):
         lower = max(lower, lower_bound(problem, state.alpha))
-    return Solution(weights, state.alpha, bracket(lower, best.upper), history, converged=False)
+    return Solution(weights, state.alpha, certificate_of(lower, best.upper), history, converged=False)
 
 
 def _meets(lower: float, upper: TotalLoss, tol: float) -> bool:
@@ -225,7 +237,7 @@ def _meets(lower: float, upper: TotalLoss, tol: float) -> bool:
     claims no upper bound.
     """
     seen = upper if np.isfinite(upper.excess) else upper._replace(excess=0.0)
-    return bracket(lower, seen).relative_gap <= tol
+    return certificate_of(lower, seen).relative_gap <= tol
 
 
 def _confirmed(problem: Problem, state: Any, best: _Best, tol: float, floor: LowerBound) -> Certificate | None:
@@ -242,7 +254,7 @@ def _confirmed(problem: Problem, state: Any, best: _Best, tol: float, floor: Low
             -1,
         )
     if _meets(lower.value, upper, tol):
-        return bracket(lower.value, upper)
+        return certificate_of(lower.value, upper)
     if lower.rounding + upper.rounding > tol * abs(upper.total):
         state.stuck = True  # the goal seems to be reached, and no further step could prove it
     return None
@@ -261,3 +273,65 @@ class _Best:
         proved, before = np.isfinite(upper.excess), np.isfinite(self.upper.excess)
         if not self.weights.size or proved > before or (proved == before and upper.total < self.upper.total):
             self.upper, self.weights = upper, w.copy()
+
+
+@dataclass(kw_only=True)
+class SolverState:
+    """Where a solver stands after a step: what ``solve`` reads of every state. Changed in place.
+
+    States also have their dual variables, ``alpha``, and the weights that belong to them, ``weights()``; ``active``,
+    how many of the visited examples still move; ``n_constraints`` and ``nbytes``, the constraints at hand and the bytes
+    of dual variables and cache.
+    """
+
+    second_order: ClassVar[bool] = False
+    """Whether this is the state of an interior-point method."""
+    lower: float = -np.inf
+    """The dual objective at ``alpha``."""
+    estimate: float = np.inf
+    """The relative gap as far as the pass could see: it may call for a check, never end a run."""
+    goal: float = 0.0
+    """The relative gap at which the run will end, set by ``solve``: reason enough to look up from inner work."""
+    visited: int = 0
+    """How many examples the pass went through."""
+    done: float = 0.0
+    """The share of a long pass that is behind us."""
+    spent: float = 0.0
+    """What all passes came to so far, for those who change to another method when one takes too many."""
+    watched: tuple[int, float] | None = None
+    """Of passes that finish what another method began: how many since the gap was last looked at, and that gap."""
+    stuck: bool = False
+    """Whether further steps would be in vain, because of rounding."""
+    evaluated: tuple[np.ndarray, TotalLoss] | None = None
+    """Weights whose loss the step has computed on its way, for all examples at once; ``solve`` need not repeat it."""
+    beat: Callable[[], object] | None = None
+    """Set by ``solve``: to be called in long steps whenever ``alpha`` and all that follows from it agree."""
+
+
+@dataclass(kw_only=True)
+class Weighted(SolverState):
+    """A state with v, the weights that follow from it, and the part of the dual objective that is linear in α."""
+
+    shape: Shape
+    map: WeightMap
+    linear: float = 0.0
+
+    def weights(self) -> np.ndarray:
+        return self.map.weights()
+
+    def update_lower(self, regularizer: Regularizer) -> None:
+        """The lower bound as it follows from v and the linear part."""
+        self.lower = self.linear - regularizer.conjugate(self.map.v)
+
+    def regularize(self, regularizer: Regularizer) -> bool:
+        """Go on under another regularizer of the same weights; whether it measures rows by another metric."""
+        before, self.shape = self.shape, regularizer.shape(self.map.v.size)
+        self.map = self.shape.bind(self.map.v)
+        self.update_lower(regularizer)
+        return not self.shape.same_metric(before)
+
+    def stand(self, v: np.ndarray, linear: float, regularizer: Regularizer) -> None:
+        """Go on at this v, as it follows from the dual variables."""
+        self.map.v[:], self.linear = v, linear
+        self.map.refresh()
+        self.update_lower(regularizer)

@@ -14,7 +14,7 @@ each has only been fitted by itself so far: weights formed from that v would be 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -61,35 +61,37 @@ class StreamAscent(RowAscent["StreamState"]):
     max_inner: int = 100
     n_threads: int = 1
 
-    def start(self, regularizer: Regularizer, n_weights: int, columns: tuple[int, ...] = ()) -> StreamState:
-        shape = regularizer.shape(n_weights)
+    def start(self, problem: Problem) -> StreamState:
+        """A stream of constraints like these, of which none has come so far."""
+        shape = problem.regularizer.shape(problem.n_weights)
         return StreamState(
-            regularizer=regularizer,
+            regularizer=problem.regularizer,
             shape=shape,
-            map=shape.bind(np.zeros(n_weights)),
+            map=shape.bind(np.zeros(problem.n_weights)),
             pool=Pool(self.memory),
-            alpha=np.empty((0, *columns)),
+            alpha=np.empty((0, *problem.in_memory.dual_shape[1:])),
             rng=np.random.default_rng(self.random_state),
         )
 
-    def absorb(self, state: StreamState, block: Closed) -> None:
-        """Learn from the next examples of the stream. If that fails, it is as if they had not come.
+    def absorb(self, problems: Sequence[Problem], states: Sequence[StreamState]) -> None:
+        """Learn from the next examples of the stream in each of several problems: all do, or none.
 
-        Ctrl-C in the midst of long work ends it in good order, and is passed on then.
+        If one fails, or is interrupted, it is as if the examples had not come. But bounds are sums over the same
+        examples: what one problem cannot forget, the others count without a share.
         """
-        state.map.refresh()
-        n_seen = state.n_seen
+        n_seen = states[0].n_seen
         try:
-            self.step(Problem(block, state.regularizer), state)
+            for problem, state in zip(problems, states, strict=True):
+                self.step(problem, state)
         except BaseException:
-            state.rewind(n_seen, block.n_examples if state.has_frozen(n_seen) else 0)
+            frozen = any(state.last_frozen >= n_seen for state in states)
+            for state in states:
+                state.rewind(n_seen, problems[0].in_memory.n_examples if frozen else 0)
             raise
-        if state.interrupted:
-            state.interrupted = False
-            raise KeyboardInterrupt
 
     def _views(self, problem: Problem, state: StreamState) -> Iterator[Closed]:
-        yield problem.closed
+        state.map.refresh()
+        yield problem.in_memory
 
     def _look(self, problem: Problem, state: StreamState, view: Closed) -> None:
         alpha = np.zeros(view.dual_shape)
@@ -109,7 +111,7 @@ class StreamAscent(RowAscent["StreamState"]):
 
     def _conclude(self, problem: Problem, state: StreamState) -> StreamState:
         self._between(problem, state)
-        state.bound(state.regularizer)
+        state.update_lower(state.regularizer)
         return state
 
     def _take_in(
@@ -146,33 +148,26 @@ class StreamAscent(RowAscent["StreamState"]):
     def _pass_over(self, state: StreamState) -> None:
         """Coordinate passes over the pool."""
         coordinate, pooled, inner = self._work(state.regularizer, state, state.alpha, momentum_after=3)
-        try:
-            coordinate.run(pooled, inner, self.max_inner, self.fraction * state.met)
-        except KeyboardInterrupt:
-            # It may have come between two changes that belong together.
-            state.interrupted = True
-            state.alpha = inner.alpha
-            state.reform()
-            inner.linear = state.linear
+        coordinate.run(pooled, inner, self.max_inner, self.fraction * state.met)
         self._settle(state, inner)
         state.alpha, state.at_rest = inner.alpha, inner.at_rest
         state.settled = state.map.weights().copy()
 
     def _solve_at_once(self, state: StreamState, problem: Problem) -> None:
         """Few weights: Newton steps, around what the frozen examples have of v."""
-        constraints = problem.closed
+        constraints = problem.in_memory
         others_v, others_linear = state.outside()
         shifted = LinearlyShifted(state.regularizer, others_v) if others_v.any() else state.regularizer
         solution = solve(Problem(constraints, shifted), InteriorPoint(self.n_threads), tol=_NEWTON_TOL, max_passes=100)
+        if solution.interrupted:
+            raise KeyboardInterrupt
         linear = others_linear + constraints.linear(solution.alpha)
         v = others_v + constraints.combine(solution.alpha)
-        conjugate = state.regularizer.conjugate
-        if linear - conjugate(v) >= state.linear - conjugate(state.map.v):  # else the last time came nearer
-            state.linear, state.alpha = linear, solution.alpha
-            state.map.v[:] = v
-            state.map.refresh()
+        state.update_lower(state.regularizer)
+        if linear - state.regularizer.conjugate(v) >= state.lower:  # else the last time came nearer
+            state.alpha = solution.alpha
+            state.stand(v, linear, state.regularizer)
         state.settled = solution.weights
-        state.interrupted |= solution.interrupted
         # Interior points never reach a bound. A share this small is none, and an example without one is at rest.
         budget = np.broadcast_to(constraints.budget, len(state.alpha)).reshape(-1, *[1] * (state.alpha.ndim - 1))
         state.at_rest = ~with_share(np.where(np.abs(state.alpha) > _FAINT * budget, state.alpha, 0.0))
@@ -214,19 +209,18 @@ class StreamState(RowState):
     at_rest: np.ndarray = field(default_factory=lambda: np.empty(0, bool))
     """Which examples of the pool had no gap of their own when it was last worked on."""
     last_frozen: int = -1
+    """The last example of which a share can no longer be undone."""
     frozen_sums: DualSums = field(default_factory=lambda: DualSums(0))
     """What frozen shares have of v and of the linear sum."""
     waiting: tuple[np.ndarray, float] | None = None
     frozen: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
     """Shares that can no longer move, and whose they are, as long as the stream ``remembers``."""
     remembers: bool = True
-    interrupted: bool = False
-    """Whether Ctrl-C was pressed, to be passed on when everything is in order."""
 
     def __post_init__(self) -> None:
         self.settled = self.map.weights().copy()
         self.frozen_sums = DualSums(self.map.v.size)
-        self.bound(self.regularizer)
+        self.update_lower(self.regularizer)
 
     def weights(self) -> np.ndarray:
         return self.settled
@@ -264,10 +258,6 @@ class StreamState(RowState):
             constraints = self.pool.constraints()
             v, linear = v + constraints.combine(self.alpha), linear + constraints.linear(self.alpha)
         self.stand(v, linear, self.regularizer)
-
-    def has_frozen(self, first: int) -> bool:
-        """Whether a share of the example ``first``, or of a later one, can no longer be undone."""
-        return self.last_frozen >= first
 
     def rewind(self, n_seen: int, counted: int) -> None:
         """Learning has failed: forget the examples after the first ``n_seen``, but for ``counted`` that count as seen.

@@ -18,8 +18,7 @@ from .certificate import dual_objective
 from .dual_coordinate import DualCoordinate
 from .interior_point import InteriorPoint
 from .proximal_point import ProximalPoint
-from .solve import restored_state, saved_state
-from .state import Progress
+from .solve import SolverState, restored_state, saved_state
 
 _LEAST = 0.05  # of a full pass: what one over the active set costs at least
 _PATIENCE = 100  # passes, after which those that are to finish what Newton steps left
@@ -32,38 +31,38 @@ class Switching:
 
     Parameters
     ----------
-    passes : DualCoordinate or ProximalPoint
-        Coordinate passes.
-    steps : InteriorPoint
-        Newton steps.
+    coordinate : DualCoordinate or ProximalPoint
+        Takes coordinate passes.
+    newton : InteriorPoint
+        Takes Newton steps.
     after : float
         So many full passes cost as much as all Newton steps; 0 where these are to come first.
     """
 
-    passes: DualCoordinate | ProximalPoint
-    steps: InteriorPoint = field(default_factory=InteriorPoint)
+    coordinate: DualCoordinate | ProximalPoint
+    newton: InteriorPoint = field(default_factory=InteriorPoint)
     after: float = 0.0
 
-    def start(self, problem: Problem, warm: np.ndarray | None = None) -> Progress:
-        return (self.passes if self.after else self.steps).start(problem, warm)
+    def start(self, problem: Problem, warm: np.ndarray | None = None) -> SolverState:
+        return (self.coordinate if self.after else self.newton).start(problem, warm)
 
-    def step(self, problem: Problem, state: Any) -> Progress:
+    def step(self, problem: Problem, state: Any) -> SolverState:
         state.evaluated = None  # `_passes_from` sets it, and neither inner solver clears it
         if state.second_order:
-            state = self.steps.step(problem, state)
+            state = self.newton.step(problem, state)
             if not state.stuck or self._decided(problem, state):
                 return state
             return self._handed_over(state, self._passes_from(problem, state))
-        state = self.passes.step(problem, state)
+        state = self.coordinate.step(problem, state)
         state.spent += max(state.visited / max(problem.constraints.n_examples, 1), _LEAST)
         if state.watched is not None:
             return self._watch(state)
         if state.spent < self.after or state.estimate <= state.goal:
             return state
-        return self._handed_over(state, self.steps.start(problem, state.alpha))
+        return self._handed_over(state, self.newton.start(problem, state.alpha))
 
     @staticmethod
-    def _watch(state: Any) -> Progress:
+    def _watch(state: Any) -> SolverState:
         """Passes after Newton steps got stuck are in vain, too, if many of them bring little."""
         steps, before = state.watched
         if steps < _PATIENCE or not np.isfinite(state.estimate):
@@ -74,14 +73,14 @@ class Switching:
         return state
 
     def save(self, state: Any, settled: bool) -> dict[str, Any] | None:
-        saved = saved_state(self.steps if state.second_order else self.passes, state, settled)
+        saved = saved_state(self.newton if state.second_order else self.coordinate, state, settled)
         if saved is None:
             return None
         watched = () if state.watched is None else state.watched
         return saved | {"second_order": state.second_order, "spent": state.spent, "watched": list(watched)}
 
-    def restore(self, problem: Problem, saved: dict[str, Any]) -> Progress:
-        state: Progress = restored_state(problem, self.steps if saved["second_order"] else self.passes, saved)
+    def restore(self, problem: Problem, saved: dict[str, Any]) -> SolverState:
+        state: SolverState = restored_state(problem, self.newton if saved["second_order"] else self.coordinate, saved)
         state.spent, state.watched = float(saved["spent"]), tuple(saved["watched"]) or None
         return state
 
@@ -91,9 +90,9 @@ class Switching:
         bound = dual_objective(problem, state.alpha)
         return not bound.rounding < 0.5 * state.goal * abs(state.upper)
 
-    def _passes_from(self, problem: Problem, state: Any) -> Progress:
+    def _passes_from(self, problem: Problem, state: Any) -> SolverState:
         """Coordinate passes from the best dual variables of Newton steps, with no way back."""
-        solver = self.passes
+        solver = self.coordinate
         if problem.pure:
             solver = replace(solver, centre=state.weights())
         after = solver.start(problem, state.alpha)
@@ -103,7 +102,7 @@ class Switching:
         return after
 
     @staticmethod
-    def _handed_over(before: Progress, after: Any) -> Any:
+    def _handed_over(before: SolverState, after: Any) -> Any:
         """What ``solve`` has set goes with the run, and so does what it has counted."""
         after.goal, after.beat, after.visited, after.spent = before.goal, before.beat, before.visited, before.spent
         return after

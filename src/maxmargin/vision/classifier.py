@@ -22,6 +22,7 @@ from ..estimators.settings import check_settings, with_parameters
 from ..persistence import storable
 from ..problem import Certificate
 from ..protocols import BoundChooser, Seed
+from ..validation import one_of
 from . import image_inputs
 from .features.extraction import over_images
 from .features.extractors import extractor_for
@@ -223,14 +224,14 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
 
     def _check_settings(self) -> None:
         check_settings(self)
-        inputs.check_choice("kind", self.kind, KINDS)
-        inputs.check_choice("training", self.training, ("discriminative", "generative"))
-        inputs.check_choice("parts", self.parts, ("separate", "shared"))
-        inputs.check_choice("feature_map", self.feature_map, ("auto", *MAPS))
+        one_of("kind", self.kind, KINDS)
+        one_of("training", self.training, ("discriminative", "generative"))
+        one_of("parts", self.parts, ("separate", "shared"))
+        one_of("feature_map", self.feature_map, ("auto", *MAPS))
         if not isinstance(self.center, bool | np.bool_ | str) or self.center not in ("auto", True, False):
             raise ValueError(f"center must be 'auto', True or False, got {self.center!r}.")
-        inputs.check_choice("init", self.init, ("auto", *STARTS))
-        inputs.check_choice("on_error", self.on_error, ("raise", "skip"))
+        one_of("init", self.init, ("auto", *STARTS))
+        one_of("on_error", self.on_error, ("raise", "skip"))
         inputs.check_positive("smoothing", self.smoothing)
         if self.temperature is not None:
             checked_temperature(self.temperature)
@@ -245,7 +246,6 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
             learner = self._learner((1, 1), 2)
             learner._check_settings()
             if self._has_parts():
-                learner._search_settings()
                 learner._chooser()
 
     def _has_parts(self) -> bool:
@@ -270,7 +270,7 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
 
     def _map(self, regions: np.ndarray) -> str:
         if self.training == "generative":
-            return inputs.check_choice(
+            return one_of(
                 "feature_map of generative models",
                 "root" if self.feature_map == "auto" else self.feature_map,
                 ("root", "none"),
@@ -354,7 +354,7 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
 
     def _bound(self, grid: tuple[int, int]) -> str | BoundChooser:
         if isinstance(self.bound, str):
-            inputs.check_choice("bound", self.bound, BOUNDS)
+            one_of("bound", self.bound, BOUNDS)
         if not isinstance(self.bound, str) or self.bound != "coherent":
             return self.bound
         # A proposal changes one region, and each region should be tried several times.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +22,7 @@ from ..persistence import storable
 from ..problem import BoundRecord, Certificate
 from ..solvers.solve import first_interrupt
 from ..solvers.threads import one_blas_thread
-from ..validation import shown
+from ..validation import one_of, shown
 from .detection.annotations import Annotated, annotated
 from .detection.box_regression import BoxRegression
 from .detection.evaluation import PrecisionRecall, precision_recall
@@ -225,22 +224,18 @@ class DeformablePartDetector(LatentEstimator):
         callbacks : sequence of functions
             Each is given a ``BoundRecord`` per bound; one that returns True ends the stage.
         """
-        settings = self._search_settings()
+        self._check_settings()
         others, chooser = self._other_parts(), self._chooser()
         given = annotated(images, boxes, label=label)
         photos = photos_of(given)
-        training = DetectorTraining(self, photos, others, settings, chooser, self._memory())
+        training = DetectorTraining(self, photos, others, self._search_settings(), chooser, self._memory())
         self._say_what_is_missed(training.images)
-        run = Run(checkpoint, checkpoint_every, callbacks)
-
-        @functools.cache
-        def identity() -> str:
-            return fingerprint(photos)
+        run = self._identified(Run(checkpoint, checkpoint_every, callbacks), lambda: fingerprint(photos))
 
         @contextlib.contextmanager
         def stage(name: str, part: str) -> Iterator[dict[str, Any]]:
             """What a search is told: where to save, and whom to call for passes and for bounds."""
-            with self._saving(run, identity, part) as folder, self._search_line(f", {name}") as (inner, outer):
+            with self._saving(run, part) as folder, self._search_line(f", {name}") as (inner, outer):
                 yield {"checkpoint": folder, "inner_callbacks": inner, "callbacks": (*outer, *run.callbacks)}
 
         with stage("roots", "roots" if training.with_parts else "") as told_of:
@@ -264,7 +259,7 @@ class DeformablePartDetector(LatentEstimator):
             self.threshold_ = last.threshold(self.box_regression_)
         except KeyboardInterrupt:
             interrupted = True
-        self._warn(last.solution, interrupted)
+        self._warn_unended(last.solution, interrupted)
         return self
 
     def _check_settings(self) -> None:
@@ -287,7 +282,7 @@ class DeformablePartDetector(LatentEstimator):
             )
         Grid(self.cell, self.octave_scales, 1.0 if self.finest is None else self.finest)  # checks these
         if isinstance(self.bound, str):
-            inputs.check_choice("bound", self.bound, ("cccp", "gmm"))
+            one_of("bound", self.bound, ("cccp", "gmm"))
         self._chooser()
         inputs.check_memory(self.memory)
         inputs.check_threads(self.n_jobs)
@@ -334,7 +329,7 @@ class DeformablePartDetector(LatentEstimator):
 
     def _keep_stage(self, stage: Stage, before: list[BoundRecord]) -> None:
         self.star_ = stage.objective.model
-        self._keep_search(stage.solution)
+        self._store_search(stage.solution)
         self.history_, self.n_root_bounds_ = [*before, *stage.solution.history], len(before)
         self.n_bounds_ = len(self.history_)
         self.n_passes_ = sum(record.passes for record in self.history_)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from ..estimators import inputs
 from ..validation import shown
-from .features.maps import first_not_finite
+from .features.maps import first_image_not_finite
 from .images import ImageFolder, list_images
 from .parts.patches import Patches
 
@@ -132,7 +132,7 @@ def checked_regions(regions: np.ndarray, number: np.ndarray) -> np.ndarray:
             "Features of regions must be numbers, for each image an array (rows, columns, features); got "
             f"{regions.dtype} of shape {regions.shape}."
         )
-    bad = first_not_finite(regions)
+    bad = first_image_not_finite(regions)
     if bad is not None:
         raise ValueError(
             f"The features of image {number[bad]} are not finite: there is a NaN or an infinity among them. Leave this "

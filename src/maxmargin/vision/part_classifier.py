@@ -21,7 +21,7 @@ from ..estimators.settings import with_parameters
 from ..persistence import storable
 from ..problem import Certificate
 from ..solvers.progress import NestedLine
-from ..validation import shown, whole
+from ..validation import one_of, shown, whole
 from . import image_inputs
 from .features.cnn import CNNPatches
 from .features.extraction import lacking
@@ -222,9 +222,9 @@ class PartClassifier(ImageClassifier, CertifiedEstimator):
         self.n_features_in_ = patches.n_features
         responder = self._responder(patches)
         settings = self._joint_settings(responder)
-        run = Run(checkpoint, checkpoint_every, callbacks)
+        run = self._identified(Run(checkpoint, checkpoint_every), lambda: _fingerprint(patches, label, weight))
         line = NestedLine.callbacks_for(type(self).__name__, self.tol, JointRecord.described, bool(self.verbose))
-        with line as (inner, outer), self._saving(run, lambda: _fingerprint(patches, label, weight)) as folder:
+        with line as (inner, outer), self._saving(run) as folder:
             saved = None if folder is None else folder.load()
             self.selection_ = None
             filters = self._initial_filters(responder, label) if saved is None else np.array(saved["filters"])
@@ -244,8 +244,8 @@ class PartClassifier(ImageClassifier, CertifiedEstimator):
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        inputs.check_choice("training", self.training, TRAININGS)
-        inputs.check_choice("on_error", self.on_error, ("raise", "skip"))
+        one_of("training", self.training, TRAININGS)
+        one_of("on_error", self.on_error, ("raise", "skip"))
         inputs.check_positive("balance", self.balance)
         inputs.check_positive("bound_tol", self.bound_tol)
         whole("n_parts", self.n_parts)
@@ -273,7 +273,7 @@ class PartClassifier(ImageClassifier, CertifiedEstimator):
                     "and CNNPatches() of maxmargin.vision are such objects."
                 )
             return self.features
-        kind = inputs.check_choice("features", self.features, ("hog", "cnn"))
+        kind = one_of("features", self.features, ("hog", "cnn"))
         plain: Any = HOGPatches(flips=bool(self.flips)) if kind == "hog" else CNNPatches(flips=bool(self.flips))
         if self.n_components is None:
             return plain

@@ -21,7 +21,7 @@ from ...protocols import Seed
 from ...solvers.dual_coordinate import DualCoordinate
 from ...solvers.explore import Explore, Explored
 from ...solvers.searchers import search
-from ...solvers.state import Weighted
+from ...solvers.solve import Weighted
 from .objective import Hard, WindowBound
 from .star import Star
 from .training_images import placed
@@ -256,8 +256,8 @@ class HardExamples:
             self._store.reshape(-1),
             len(self._store),
             self.n_weights,
-            first=self.slot,
-            second=np.full(len(self), -1, np.int32),
+            plus=self.slot,
+            minus=np.full(len(self), -1, np.int32),
         )
         heads = first[:-1]
         side = np.where(self.example[heads] < self.n_positives, 1, -1).astype(np.int8)
@@ -331,7 +331,7 @@ class MiningState(Explored, Weighted):
             cache.alpha = closed.feasible(cache.alpha)
             self.stand(closed.combine(cache.alpha), closed.linear(cache.alpha), self.problem.regularizer)
         else:
-            self.bound(self.problem.regularizer)
+            self.update_lower(self.problem.regularizer)
 
     @property
     def alpha(self) -> Planes:

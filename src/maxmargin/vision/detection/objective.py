@@ -22,8 +22,7 @@ import numpy as np
 from ...constraints.sums import DualSums
 from ...data.arrays import as_rows
 from ...kernels.shared import project
-from ...kernels.sums import within
-from ...kernels.vectors import dot
+from ...kernels.vectors import dot, within
 from ...problem import Planes, Problem, TotalLoss, Totals
 from ...protocols import Regularizer
 from ...rounding import bounded_sum, gamma

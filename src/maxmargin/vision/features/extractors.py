@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...estimators import inputs
+from ...validation import one_of
 from ..images import ImageSource
 from .cnn import CNNRegions
 from .extraction import lacking
@@ -23,7 +24,7 @@ def extractor_for(features: object, grid: int | tuple[int, int], n_words: int, r
                 "wants RGB or grey images, ``settings()`` gives a text that changes when its results do."
             )
         return features
-    if inputs.check_choice("features", features, ("words", "cnn")) == "cnn":
+    if one_of("features", features, ("words", "cnn")) == "cnn":
         return CNNRegions(grid)
     # Without a seed the words are the same every time all the same: else no cache would ever be of use.
     seed = 0 if random_state is None else int(inputs.generator(random_state).integers(0, 2**31))

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ...data.arrays import first_not_finite
 from .stacking import Stack
 
 _BLOCK = 2**24  # values at a time
@@ -67,15 +68,13 @@ def mostly_sparse(regions: np.ndarray) -> bool:
     return bool(np.count_nonzero(some) < _DENSE * some.size)
 
 
-def first_not_finite(regions: np.ndarray) -> int | None:
-    """The first image with a feature that is NaN or infinite."""
-    if regions.dtype.kind != "f":
-        return None
+def first_image_not_finite(regions: np.ndarray) -> int | None:
+    """The first image with a feature that is NaN or infinite, found block by block."""
     size = max(1, _BLOCK // max(1, int(np.prod(regions.shape[1:]))))
     for start in range(0, len(regions), size):
-        good = np.isfinite(regions[start : start + size]).all(axis=(1, 2, 3))
-        if not good.all():
-            return start + int(np.argmin(good))
+        block = regions[start : start + size]
+        if (bad := first_not_finite(block.reshape(len(block), -1))) is not None:
+            return start + bad[0]
     return None
 
 

@@ -19,7 +19,7 @@ from ...protocols import Seed
 from ...regularizers import GaussianPrior
 from ...rounding import UNIT
 from ...solvers.searchers import search
-from ...solvers.state import Progress
+from ...solvers.solve import SolverState
 from ..kernels import part_ascent as kernels
 from .filters import FilterBound, FilterShares, ImageShare
 
@@ -108,7 +108,7 @@ class PartAscent:
 
 
 @dataclass
-class PartState(Progress):
+class PartState(SolverState):
     """Dual variables, and the filters that belong to them."""
 
     alpha: FilterShares

@@ -17,8 +17,7 @@ from ...constraints.sums import DualSums
 from ...data.arrays import as_rows
 from ...kernels.rows import combine
 from ...kernels.shared import project
-from ...kernels.sums import within
-from ...kernels.vectors import dot
+from ...kernels.vectors import dot, within
 from ...problem import Rivals, RowErrors, TotalLoss, Totals
 from ...regularizers import GaussianPrior
 from ...rounding import gamma

@@ -24,7 +24,7 @@ import numpy as np
 
 from ...constraints import Classes
 from ...problem import Problem
-from ...solvers.state import Progress
+from ...solvers.solve import SolverState
 
 # Scores of about 1 are what is wanted, so ‖U‖ is some √n/‖X‖ in the end, and shares move by some √n: steps in U should
 # be longer than those in shares by some 1/‖X‖. From 2 to 8 times that the number of passes is the same.
@@ -59,7 +59,7 @@ class PrimalDual:
 
     def start(self, problem: Problem, warm: tuple[np.ndarray, np.ndarray] | None = None) -> PrimalDualState:
         """``warm`` are weights and dual variables of a problem with another λ."""
-        constraints = cast(Classes, problem.closed)
+        constraints = cast(Classes, problem.in_memory)
         rows, label, n_classes = constraints.rows, constraints.label, constraints.n_classes
         X = rows.data.reshape(rows.n_rows, rows.width)
         truth = np.arange(n_classes) == label[:, None]
@@ -169,7 +169,7 @@ class _Point(NamedTuple):
 
 
 @dataclass
-class PrimalDualState(Progress):
+class PrimalDualState(SolverState):
     X: np.ndarray
     truth: np.ndarray
     cost: np.ndarray

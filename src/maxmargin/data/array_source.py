@@ -15,9 +15,9 @@ from numpy.typing import DTypeLike
 from ..protocols import Chunk
 from ..validation import check_unmasked
 from .arrays import checked_sparse, csr_view, usable_rows
+from .chunked import Chunked, GroupsInTurn, group_starts
 from .errors import DataError
 from .mapped import MappedFile, drop_pages, is_mapped, map_npy, packed, unpacked
-from .runs import Chunked, GroupsInTurn, group_starts
 
 CHUNK_BYTES = 4 << 20
 """Bytes of a chunk if nothing else is said: large against the cost of handling it, small against memory."""

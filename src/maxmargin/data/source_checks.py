@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..protocols import Chunk, Source, is_seekable
-from ..validation import check_object, lacking, shown
+from ..protocols import Chunk, Source
+from ..validation import check_object, is_seekable, lacking, shown
 from .errors import DataError
 
 _SOURCE = ("n_features", "__len__", "chunks")

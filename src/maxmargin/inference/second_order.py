@@ -1,0 +1,239 @@
+"""The best labelling of a chain whose labels depend on the two before them.
+
+    maximise  start[y_0] + Σ_t score[t, y_t] + Σ_{t>0} transition[y_{t−1}, y_t]
+              + Σ_{t>1} triple[y_{t−2}, y_{t−1}, y_t] + end[y_T]
+
+A state is a pair of neighbouring labels: ``value[t, a, b]`` is the best score of the labels 0 … t of which the last two
+are a, b. A step takes O(K³) at most. What no label c can make the best is skipped: of all a before b, those for which
+value[a, b] + max_c triple[a, b, c] stays below the largest value[a', b] + min_c triple[a', b, c]. Rounding is monotone,
+so this never changes the result. Forbidden pairs have −∞ in ``transition``; such states are skipped with the others.
+"""
+
+import numpy as np
+
+from ..kernels import compiled, inlined
+from ..kernels.chains import label_scores, node_scores
+from .viterbi import longest_of
+
+
+@compiled
+def spans_of(triple, transition, low, high):
+    """The smallest and the largest weight that labels a, b may meet at the next label, as far as b, c is allowed."""
+    n_labels = transition.shape[0]
+    for a in range(n_labels):
+        for b in range(n_labels):
+            least = np.inf
+            most = -np.inf
+            for c in range(n_labels):
+                if transition[b, c] > -np.inf:
+                    least = min(least, triple[a, b, c])
+                    most = max(most, triple[a, b, c])
+            low[a, b] = least
+            high[a, b] = most
+
+
+@inlined
+def begin(score, n_positions, transition, start, value):
+    """``value`` of the first positions, of which the very first has one label only: it is value[0, 0]."""
+    n_labels = start.size
+    for a in range(n_labels):
+        value[0, 0, a] = score[0, a] + start[a]
+    if n_positions > 1:
+        for a in range(n_labels):
+            for b in range(n_labels):
+                value[1, a, b] = value[0, 0, a] + transition[a, b] + score[1, b]
+
+
+@compiled
+def viterbi(score, n_positions, transition, start, end, triple, low, high, value, path):
+    """Fill ``path`` with the best labels and return their score; ``value`` is working memory."""
+    n_labels = start.size
+    begin(score, n_positions, transition, start, value)
+    floor = np.empty(n_labels)
+    best = np.empty(n_labels)
+    for t in range(2, n_positions):
+        before = value[t - 1]
+        for b in range(n_labels):
+            floor[b] = -np.inf
+        for a in range(n_labels):
+            for b in range(n_labels):
+                floor[b] = max(floor[b], before[a, b] + low[a, b])
+        for b in range(n_labels):
+            for c in range(n_labels):
+                best[c] = -np.inf
+            for a in range(n_labels):
+                reached = before[a, b]
+                if not reached + high[a, b] < floor[b]:
+                    for c in range(n_labels):
+                        best[c] = max(best[c], reached + triple[a, b, c])
+            for c in range(n_labels):
+                value[t, b, c] = best[c] + transition[b, c] + score[t, c]
+    b = 0
+    c = 0
+    highest = -np.inf
+    for i in range(n_labels if n_positions > 1 else 1):
+        for j in range(n_labels):
+            if value[n_positions - 1, i, j] + end[j] > highest:
+                highest = value[n_positions - 1, i, j] + end[j]
+                b = i
+                c = j
+    path[n_positions - 1] = c
+    for t in range(n_positions - 1, 0, -1):
+        path[t - 1] = b
+        if t == 1:
+            break
+        best_before = -np.inf
+        chosen = 0
+        for a in range(n_labels):
+            candidate = value[t - 1, a, b] + triple[a, b, c]
+            if candidate > best_before:
+                best_before = candidate
+                chosen = a
+        c = b
+        b = chosen
+    return highest
+
+
+@compiled
+def search(tokens, offsets, w, bias, pairs, triple, ids, cost, scale, y, out_first, out):
+    """The best labelling of each example of ``ids``; with scaled costs added where ``y`` is not empty.
+
+    ``out[out_first[p]:out_first[p+1]]`` receives the labels of example ids[p]. Returns the scores, costs included.
+    """
+    transition, start, end = pairs
+    n_labels = start.size
+    longest = longest_of(offsets, ids)
+    score = np.empty((longest, n_labels))
+    value = np.empty((longest, n_labels, n_labels))
+    path = np.empty(longest, np.int64)
+    low = np.empty((n_labels, n_labels))
+    high = np.empty((n_labels, n_labels))
+    spans_of(triple, transition, low, high)
+    scores = np.empty(ids.size)
+    for p in range(ids.size):
+        i = ids[p]
+        t0 = offsets[i]
+        t1 = offsets[i + 1]
+        scores[p] = 0.0
+        if t1 == t0:
+            continue
+        factor = scale[i] if y.size > 0 else 0.0
+        node_scores(tokens, t0, t1, n_labels, w, bias, cost, factor, y, score)
+        scores[p] = viterbi(score, t1 - t0, transition, start, end, triple, low, high, value, path)
+        for t in range(t1 - t0):
+            out[out_first[p] + t] = path[t]
+    return scores
+
+
+@compiled
+def k_best(tokens, offsets, w, bias, pairs, triple, n_best):
+    """The ``n_best`` best labellings of the first example, best first: (labels, scores)."""
+    indptr, indices, values = tokens
+    transition, start, end = pairs
+    n_labels = start.size
+    n = offsets[1] - offsets[0]
+    score = np.empty((n, n_labels))
+    label_scores(indptr, indices, values, offsets[0], offsets[1], n_labels, w, bias, score)
+    # For each position and the last two labels the best labellings that end there: value, label before, rank there.
+    value = np.full((n, n_labels, n_labels, n_best), -np.inf)
+    before = np.zeros((n, n_labels, n_labels, n_best), np.int64)
+    rank = np.zeros((n, n_labels, n_labels, n_best), np.int64)
+    begin(score, n, transition, start, value[:, :, :, 0])
+    for t in range(2, n):
+        for b in range(n_labels):
+            for c in range(n_labels):
+                for a in range(n_labels):
+                    for r in range(n_best):
+                        candidate = value[t - 1, a, b, r] + triple[a, b, c] + transition[b, c] + score[t, c]
+                        if candidate <= value[t, b, c, n_best - 1]:
+                            break
+                        q = n_best - 1
+                        while q > 0 and value[t, b, c, q - 1] < candidate:
+                            value[t, b, c, q] = value[t, b, c, q - 1]
+                            before[t, b, c, q] = before[t, b, c, q - 1]
+                            rank[t, b, c, q] = rank[t, b, c, q - 1]
+                            q -= 1
+                        value[t, b, c, q] = candidate
+                        before[t, b, c, q] = a
+                        rank[t, b, c, q] = r
+    firsts = n_labels if n > 1 else 1
+    final = np.empty(firsts * n_labels * n_best)
+    for b in range(firsts):
+        for c in range(n_labels):
+            for r in range(n_best):
+                final[(b * n_labels + c) * n_best + r] = value[n - 1, b, c, r] + end[c]
+    order = np.argsort(-final)
+    count = 0
+    while count < min(n_best, order.size) and final[order[count]] > -np.inf:
+        count += 1
+    paths = np.empty((count, n), np.int32)
+    for q in range(count):
+        b, c = divmod(order[q] // n_best, n_labels)
+        r = order[q] % n_best
+        for t in range(n - 1, -1, -1):
+            paths[q, t] = c
+            a = before[t, b, c, r]
+            r = rank[t, b, c, r]
+            c = b
+            b = a
+    return paths, final[order[:count]]
+
+
+@compiled
+def margins(tokens, offsets, w, bias, pairs, triple, y):
+    """For each token, the best score with its label in ``y`` minus the best score with any other label there."""
+    indptr, indices, values = tokens
+    transition, start, end = pairs
+    n_labels = start.size
+    longest = longest_of(offsets, np.arange(offsets.size - 1))
+    score = np.empty((longest, n_labels))
+    behind = np.empty((longest, n_labels, n_labels))
+    ahead = np.empty((longest, n_labels, n_labels))
+    total = np.empty((longest, n_labels))
+    out = np.empty(offsets[-1])
+    for i in range(offsets.size - 1):
+        t0 = offsets[i]
+        n = offsets[i + 1] - t0
+        label_scores(indptr, indices, values, t0, t0 + n, n_labels, w, bias, score)
+        begin(score, n, transition, start, behind)
+        for t in range(2, n):
+            for b in range(n_labels):
+                for c in range(n_labels):
+                    highest = -np.inf
+                    for a in range(n_labels):
+                        highest = max(highest, behind[t - 1, a, b] + triple[a, b, c])
+                    behind[t, b, c] = highest + transition[b, c] + score[t, c]
+        for a in range(n_labels):
+            for b in range(n_labels):
+                ahead[n - 1, a, b] = end[b]
+        for t in range(n - 2, 0, -1):
+            for a in range(n_labels):
+                for b in range(n_labels):
+                    highest = -np.inf
+                    for c in range(n_labels):
+                        step = triple[a, b, c] + transition[b, c] + score[t + 1, c]
+                        highest = max(highest, step + ahead[t + 1, b, c])
+                    ahead[t, a, b] = highest
+        for t in range(n):
+            for k in range(n_labels):
+                total[t, k] = -np.inf
+        if n == 1:
+            for k in range(n_labels):
+                total[0, k] = behind[0, 0, k] + end[k]
+        for t in range(1, n):
+            for a in range(n_labels):
+                for b in range(n_labels):
+                    whole = behind[t, a, b] + ahead[t, a, b]
+                    total[t, b] = max(total[t, b], whole)
+                    if t == 1:
+                        total[0, a] = max(total[0, a], whole)
+        for t in range(n):
+            own = -np.inf
+            other = -np.inf
+            for k in range(n_labels):
+                if k == y[t0 + t]:
+                    own = total[t, k]
+                else:
+                    other = max(other, total[t, k])
+            out[t0 + t] = own - other
+    return out
