@@ -25,6 +25,15 @@ def letters(part: str, limit: int | None = None) -> Words:
     return [pixels[a:b] for a, b in spans], [labels[a:b] for a, b in spans]
 
 
+def raw_sentences(task: str, split: str, limit: int | None = None) -> tuple[list[list[Any]], list[list[str]]]:
+    """Words, or pairs of a word and its part of speech where these are given, and the tags."""
+    name, tag = TASKS[task]
+    with gzip.open(folder() / f"{name}.{split}.jsonl.gz", "rt", encoding="utf8") as file:
+        read: list[dict[str, Any]] = [json.loads(line) for line in file][:limit]
+    X = [list(zip(s["w"], s["pos"], strict=True)) if "pos" in s else s["w"] for s in read]
+    return X, [s[tag] for s in read]
+
+
 def sentences(task: str, split: str, limit: int | None = None) -> Sentences:
     """Attributes of the tokens and their tags: chunks of CoNLL-2000, parts of speech of EWT."""
     name, tag = TASKS[task]

@@ -1,6 +1,6 @@
 """Structural SVMs side by side with block-coordinate Frank-Wolfe, dlib and CRFsuite: time, quality, threads, memory.
 
-    python benchmarks/structured.py [--quick] [--only ocr,text,threads,memory] [--repeats 3] [--budget 120] [--resume]
+    python benchmarks/structured.py [--quick] [--only ocr,text,files,threads,memory] [--repeats 3] [--resume]
     python benchmarks/structured.py --report
 
 Needs the data folder (see sequence_data.py). Each cell goes to results/structured.json as soon as it is measured;
@@ -32,6 +32,7 @@ TAGGERS = [
     "CRFsuite passive-aggressive",
     "CRFsuite l-bfgs",
 ]
+READY = ["CRFsuite averaged perceptron", "CRFsuite passive-aggressive"]
 MEMORY = 48_000_000  # bytes for the cache, where it is bounded
 QUICK_MEMORY = 2_000_000
 
@@ -76,6 +77,14 @@ def text(task: str, args: argparse.Namespace) -> Cell:
     return {"task": task, "runs": in_turns([(name, job | {"name": name}) for name in taggers], args)}
 
 
+def files(task: str, args: argparse.Namespace) -> Cell:
+    """From raw files, beside CRFsuite from ready strings."""
+    common = {"task": task, "limit": args.sentences}
+    ours: Setting = ("maxmargin from files", {"job": "file tagging"} | common)
+    peers = [(name, {"job": "tagging", "name": name} | common) for name in READY]
+    return {"task": task, "runs": in_turns([ours, *peers], args)}
+
+
 def threads(args: argparse.Namespace) -> Cell:
     job = {"job": "maxmargin", "task": LARGE | {"words": args.words}, "tol": 1e-3, "limit": args.budget}
     return {"task": LARGE, "runs": in_turns([(f"n_jobs={n}", job | {"n_jobs": n}) for n in (1, 2)], args)}
@@ -95,6 +104,7 @@ def plan(args: argparse.Namespace) -> Iterator[tuple[str, Callable[[], Cell]]]:
     yield "ocr/normalized", lambda: ocr(NORMALIZED, gaps[:2], [], args)
     for task in ("CoNLL-2000", "EWT"):
         yield f"text/{task}", lambda task=task: text(task, args)
+        yield f"files/{task}", lambda task=task: files(task, args)
     yield "threads/ocr", lambda: threads(args)
     yield "memory/ocr", lambda: memory(args)
 
@@ -102,7 +112,9 @@ def plan(args: argparse.Namespace) -> Iterator[tuple[str, Callable[[], Cell]]]:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="150 words, 300 sentences, one repeat: checks every path")
-    parser.add_argument("--only", default="", help="measure only cells whose key begins so: ocr,text,threads,memory")
+    parser.add_argument(
+        "--only", default="", help="measure only cells whose key begins so: ocr,text,files,threads,memory"
+    )
     parser.add_argument("--repeats", type=int, default=3, help="timings of each run")
     parser.add_argument("--budget", type=float, default=120, help="seconds that one run on handwritten words may take")
     parser.add_argument("--resume", action="store_true", help="skip cells that the results already hold")

@@ -22,6 +22,12 @@ def _tagging(**arguments: Any) -> dict[str, Any]:
     return tagging.measure(**arguments)
 
 
+def _file_tagging(**arguments: Any) -> dict[str, Any]:
+    import file_tagging
+
+    return file_tagging.measure(**arguments)
+
+
 if __name__ == "__main__":
     own_process.answer(
         {
@@ -29,5 +35,6 @@ if __name__ == "__main__":
             "Frank-Wolfe": lambda **k: _chains("run_frank_wolfe", **k),
             "dlib": lambda **k: _chains("run_dlib", **k),
             "tagging": _tagging,
+            "file tagging": _file_tagging,
         }
     )

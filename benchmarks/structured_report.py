@@ -6,7 +6,7 @@ from report import environment_text, markdown_table, seconds_text
 from results import Results
 from stories import Arrival, best_lower, best_upper, first, gap_below, objective_below, runs_of, soonest, whole
 from structured_figure import draw
-from structured_goals import EPOCHS, OBJECTIVES, RICHER, SCORES, TAGGING, THREADS, TIMES, verdict
+from structured_goals import EPOCHS, FROM_FILES, OBJECTIVES, RICHER, SCORES, TAGGING, THREADS, TIMES, verdict
 
 Cell = dict[str, Any]
 
@@ -51,6 +51,9 @@ def report(results: Results) -> str:
     text = [cell for key, cell in cells.items() if key.startswith("text/")]
     if text:
         parts.append(text_section(text))
+    files = [cell for key, cell in cells.items() if key.startswith("files/")]
+    if files:
+        parts.append(files_section(files))
     if "threads/ocr" in cells:
         parts.append(threads_section(cells["threads/ocr"]))
     if "memory/ocr" in cells:
@@ -239,6 +242,37 @@ def _text_goals(cell: Cell) -> list[str]:
 
 def _cpu(runs: list[Cell]) -> float:
     return min(run["cpu_preparing"] + run["cpu_training"] for run in runs)
+
+
+def files_section(cells: list[Cell]) -> str:
+    parts = ["## From raw files\n", FILES]
+    for cell in cells:
+        rows = [[name, *row[:3], row[4]] for name, runs in cell["runs"].items() for row in [_tagger_row(runs)]]
+        header = ["tagger", "score", "CPU seconds", "of it training", "tokens/s"]
+        goals = "\n".join(f"- {line}" for line in _file_goals(cell))
+        parts.append(f"### {cell['task']}\n\n{markdown_table(header, rows)}\n{goals}\n")
+    return "\n".join(parts)
+
+
+FILES = """\
+*maxmargin from files* reads a CoNLL file, makes features from templates (`TokenFeatures`) and trains; it tags lists of
+raw words. CRFsuite is given lists of attribute strings that are ready, in training and in tagging.
+"""
+
+
+def _file_goals(cell: Cell) -> list[str]:
+    (_, mine), *peers = cell["runs"].items()
+    score, wanted = mine[0]["score"], FROM_FILES[cell["task"]]
+    seconds, perceptron = _cpu(mine), _cpu(peers[0][1])
+    fastest = max(run["tokens_per_second_from_lists"] for _, runs in peers for run in runs)
+    factor = max(run["tokens_per_second_from_lists"] for run in mine) / fastest
+    return [
+        "score: " + verdict(score >= wanted, f"{100 * wanted:.2f}", f"{100 * score:.3f}"),
+        "processor seconds less than the averaged perceptron's: "
+        + verdict(seconds < perceptron, f"{perceptron:.3g} s", f"{seconds:.3g} s"),
+        "tagging from raw words, against the fastest peer from lists of strings: "
+        + verdict(factor >= TAGGING, f"{TAGGING:g}{TIMES}", f"{factor:.2f}{TIMES}"),
+    ]
 
 
 def threads_section(cell: Cell) -> str:

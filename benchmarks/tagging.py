@@ -73,11 +73,11 @@ def measure(name: str, task: str, limit: int | None = None) -> dict[str, Any]:
         few.fit(few.prepare((train[0][:50], train[1][:50])))
         few.predict(few.items(test[0][:5]))
     model = tagger(name, task)
-    prepared, preparing = _cpu(model.prepare, train)
-    _, training = _cpu(model.fit, prepared)
+    prepared, preparing = cpu(model.prepare, train)
+    _, training = cpu(model.fit, prepared)
     items = model.items(test[0])
-    found, tagging = _fastest(model.predict, items)
-    _, from_lists = _fastest(model.predict, test[0])
+    found, tagging = fastest(model.predict, items)
+    _, from_lists = fastest(model.predict, test[0])
     tokens = sum(map(len, test[1]))
     return {
         "score": SCORES[task](test[1], [list(tags) for tags in found]),
@@ -89,13 +89,13 @@ def measure(name: str, task: str, limit: int | None = None) -> dict[str, Any]:
     }
 
 
-def _cpu(work: Any, argument: Any) -> tuple[Any, float]:
+def cpu(work: Any, argument: Any) -> tuple[Any, float]:
     start = time.process_time()
     got = work(argument)
     return got, time.process_time() - start
 
 
-def _fastest(work: Any, argument: Any, times: int = 3) -> tuple[Any, float]:
+def fastest(work: Any, argument: Any, times: int = 3) -> tuple[Any, float]:
     """Tagging takes a fraction of a second: the best of a few."""
-    runs = [_cpu(work, argument) for _ in range(times)]
+    runs = [cpu(work, argument) for _ in range(times)]
     return runs[0][0], min(seconds for _, seconds in runs)

@@ -12,6 +12,7 @@ from maxmargin.cli.tasks import TASKS, task_of
 
 TEXTS = {"rows and columns such as 4x6": ("4x6", (4, 6)), "whole numbers with commas such as 1,2": ("1,3", (1, 3))}
 TEXTS |= {
+    "numbers with commas such as 0.1,1": ("0.1,1", (0.1, 1.0)),
     "a whole number": ("3", 3),
     "a number": ("0.25", 0.25),
     "text": ("x", "x"),

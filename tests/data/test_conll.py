@@ -67,7 +67,10 @@ def test_forms_of_the_same_sentences(tmp_path, text):
         ("", None, "no tokens"),
         ("\n\n", None, "no tokens"),
         (b"a X\n\xff\xfe X\n", 2, "UTF-8"),
-        ("caf\xe9 X\n".encode("utf-16"), 1, "UTF-8"),
+        ("caf\xe9 X\n".encode("utf-16"), 1, "is UTF-16 text"),
+        ("caf\xe9 X\n".encode("utf-16-le"), 1, "UTF-8|zero"),
+        ("cafe X\n".encode("utf-16-be"), 1, "zero"),
+        (b"a X\nb \0\n", 2, "zero"),
         ("a X\n" + "b" * (10 << 20) + " X\n", 2, "characters"),
         ("a\tX\n\tX\n", 2, "empty column"),
     ],
@@ -80,6 +83,21 @@ def test_a_bad_file_is_one_error_with_its_line(tmp_path, text, line, said):
     assert caught.value.row == line
     assert str(path) in str(caught.value)
     assert len(str(caught.value)) < 1000
+
+
+def test_other_encodings_are_named(tmp_path):
+    path = written(tmp_path, "caf\xe9 X\n".encode("latin-1"))
+    with pytest.raises(DataError, match=r"line 1 is not UTF-8 text.*encoding='latin-1'"):
+        read_conll(path)
+    assert read_conll(path, encoding="latin-1") == ([["caf\xe9"]], [["X"]])
+    assert next(iter(mm.data.open(path, encoding="latin-1").chunks())).x == [["caf\xe9"]]
+    with pytest.raises(DataError, match="line 1 is not ASCII text"):
+        read_conll(path, encoding="ascii")
+    for encoding in ("utf-16", "nonsense", 5):
+        with pytest.raises(DataError, match="encoding must be one that keeps ASCII"):
+            read_conll(path, encoding=encoding)
+    with pytest.raises(DataError, match="encoding= means nothing for svmlight"):
+        mm.data.open(written(tmp_path, "1 1:2\n", "a.svm"), encoding="latin-1")
 
 
 @pytest.mark.parametrize("columns", [[0, 7], ["FORM"], ["nothing", 1], [True, 1], [0]])
@@ -110,6 +128,6 @@ def test_a_file_is_a_source_of_sentences(tmp_path):
     from_file = tagger.fit(mm.data.open(path, chunk_rows=2)).certificate_
     assert from_file.lower <= whole.upper
     assert whole.lower <= from_file.upper
-    assert tagger.predict(X) == Y
+    assert tagger.predict(X).tolist() == Y
     with pytest.raises(DataError, match="columns= means nothing for svmlight"):
         mm.data.open(written(tmp_path, "1 1:2\n", "a.svm"), columns=[0, 1])

@@ -318,7 +318,7 @@ def test_sequence_svm_finds_names_and_labels_in_the_chunks(size, allowed):
     else:
         np.testing.assert_array_equal(streamed.model_.forbidden, whole.model_.forbidden)
     _agree(streamed.certificate_, whole.certificate_)
-    assert streamed.predict(X) == whole.predict(X) == Y
+    assert streamed.predict(X).tolist() == whole.predict(X).tolist() == Y
     assert streamed.certify(source).upper == pytest.approx(streamed.certify(X, Y).upper, rel=1e-9)
 
 

@@ -151,12 +151,12 @@ def test_listed_starts_and_ends_are_obeyed():
     X, Y = [[["a"], ["b"]], [["a"], ["a"], ["b"]]], [["A", "B"], ["A", "A", "B"]]
     inside = [("A", "A"), ("A", "B"), ("B", "B")]
     tagger = SequenceSVM(C=1.0, allowed_transitions=[*inside, (None, "A"), ("B", None)], random_state=0).fit(X, Y)
-    assert tagger.predict([[["b"], ["b"]], [["a"], ["a"]]]) == [["A", "B"], ["A", "B"]]
+    assert tagger.predict([[["b"], ["b"]], [["a"], ["a"]]]).tolist() == [["A", "B"], ["A", "B"]]
     assert tagger.model_.forbidden_start.tolist() == [False, True]
     assert tagger.model_.forbidden_end.tolist() == [True, False]
     free = SequenceSVM(C=1.0, allowed_transitions=inside, random_state=0).fit(X, Y)
     assert free.model_.forbidden_start is None and free.model_.forbidden_end is None
-    assert free.predict([[["b"]]]) == [["B"]]
+    assert free.predict([[["b"]]]).tolist() == [["B"]]
     with pytest.raises(ValueError, match="1 tokens, and every labelling of that length is forbidden"):
         tagger.predict([[["b"]]])
 

@@ -11,6 +11,7 @@ from ..problem import BoundRecord, Certificate, Record
 from ..report import numbers
 from ..report.content import Data
 from ..solvers.progress import described
+from .files import named
 
 if TYPE_CHECKING:
     from .talk import Talk
@@ -70,7 +71,17 @@ class Kind(ABC, Generic[D]):
         """How many examples could not be used in training."""
         return 0
 
-    # What training came to
+    # Training, and what it came to
+
+    def fit(self, model: Any, data: D, options: dict[str, Any], interrupted: list[bool]) -> Any:
+        """The fitted model; ``options`` are those of ``fit``, and the list is not empty once Ctrl-C was pressed."""
+        return model.fit(*self.arguments(data), **options)
+
+    def shown(self, data: D, test: D | None) -> tuple[D, str]:
+        """The data that a report is about, and what it is called."""
+        if test is None:
+            return data, f"training {self.what} ({named(self.args.data)})"
+        return test, f"test {self.what} ({named(self.args.test)})"
 
     @abstractmethod
     def facts(self, data: D) -> dict[str, Any]:
@@ -117,6 +128,11 @@ class Kind(ABC, Generic[D]):
         return f"{numbers.score(self.task.name, score['value'])} on {numbers.count(score[self.unit])} {self.unit}"
 
     # With a model at hand
+
+    def certified(self, data: D) -> Certificate:
+        """The bounds, computed anew."""
+        found: Certificate = self.model.certify(*self.arguments(data))
+        return found
 
     def use(self, model: Any) -> None:
         """Take a loaded model, with the means of this machine."""

@@ -139,7 +139,7 @@ def add_talk(parser: argparse.ArgumentParser) -> None:
 def add_data(parser: argparse.ArgumentParser, *, what: str, required: bool = True) -> None:
     parser.add_argument(
         "data", nargs="+" if required else "*", metavar="DATA",
-        help=f"{what}: files of one kind (.svm, .libsvm, .txt, also .gz or .zst; .parquet, .npy), a pattern "
+        help=f"{what}: files of one kind (.svm, .libsvm, .txt, .conll, also .gz or .zst; .parquet, .npy), a pattern "
         "such as 'day-*.svm.gz', a folder written by maxmargin convert, or images",
     )  # fmt: skip
 

@@ -86,7 +86,12 @@ _FORMS: tuple[tuple[str, str, Callable[[str], Any]], ...] = (
     (r"\(int, int\)", "rows and columns such as 4x6", _pair),
     (r"sequence of int", "whole numbers with commas such as 1,2", lambda text: tuple(map(int, text.split(",")))),
     (r"(?<!\()(?<!of )\bint\b(?!\))", "a whole number", int),
-    (r"\bfloat\b", "a number", _finite),
+    (
+        r"sequence of float",
+        "numbers with commas such as 0.1,1",
+        lambda text: tuple(_finite(part) for part in text.split(",")),
+    ),
+    (r"(?<!of )\bfloat\b", "a number", _finite),
     (r"\bbool\b", "yes or no", lambda text: bool(("no", "yes").index(text))),
     (r"^label\b", "a label", _label),
     (r"\b(str|text|path)\b", "text", str),

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .signatures import Parameter, fit_options, parameters
+from .tagging_options import TAGGING
 
 if TYPE_CHECKING:
     from .kind import Kind
@@ -34,7 +35,8 @@ _EVERYWHERE = ("n_jobs", "random_state", "verbose", "warm_start")  # options of 
 class Task:
     """``home`` is the module of the estimator, ``commands`` the module and class of the :class:`~.kind.Kind`.
 
-    ``own`` are options beside the estimator's parameters: those of a module's ``OPTIONS``, or how to read rows.
+    ``own`` are options beside the estimator's parameters: those of a module's ``OPTIONS``, or how to read rows;
+    ``also`` are more of them, by command.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Task:
     estimator: str
     commands: str
     own: str = ""
+    also: Mapping[str, tuple[Parameter, ...]] = field(default_factory=dict)
     without: tuple[str, ...] = ()
     scores: bool = False
 
@@ -57,6 +60,7 @@ class Task:
         else:
             found = [p for p in READING if p.name not in self.without]
             found += [SCORES] if command == "predict" and self.scores else []
+            found += self.also.get(command, ())
         if command != "train":
             return found
         run = fit_options(self.home, self.estimator)
@@ -89,7 +93,10 @@ TASKS = {
         Task("classify", "estimators.classification", "LinearSVC", _ROWS, scores=True),
         Task("regress", "estimators.regression", "LinearSVR", _ROWS),
         Task("rank", "estimators.ranking", "RankingSVM", _ROWS),
-        Task("sequence", "estimators.sequence", "SequenceSVM", f"{_GROUPED}Sequences", without=("weight",)),
+        Task(
+            "sequence", "estimators.sequence", "SequenceSVM", "maxmargin.cli.tagging:Tagging", also=TAGGING,
+            without=("weight",),
+        ),
         Task(
             "multilabel", "estimators.multilabel", "MultilabelSVM", f"{_GROUPED}Labels",
             without=("label", "group", "weight", "on_error"),
@@ -129,8 +136,13 @@ def chosen(args: argparse.Namespace, say: Callable[[str], None]) -> Task:
     if images:
         say("Task: scene, because DATA is a folder of images (--task parts for parts that all classes share).")
         return TASKS["scene"]
-    from .files import open_source
+    from ..data.opening import kind_of
+    from .files import open_source, where
     from .rows import guess_task
+
+    if kind_of(where(args.data)) == "conll":
+        say("Task: sequence, because DATA is in CoNLL files.")
+        return TASKS["sequence"]
 
     guess = guess_task(open_source(args.data, args))
     say(f"Task: {guess.task}, because {guess.because} (--task says otherwise).")

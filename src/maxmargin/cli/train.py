@@ -6,12 +6,15 @@ Training minimises a penalty on the weights plus C times the losses. It ends wit
 weights reach (upper bound), and a value that no weights can get below (lower bound). --tol is the relative gap between
 the two to stop at, and it is proved, not estimated. A smaller --tol means more passes over the data.
 
---task says what to learn, from what, and with which estimator. It is guessed for rows, folders of images and --boxes:
+--task says what to learn, from what, and with which estimator. It is guessed for rows, CoNLL files, folders of images
+and --boxes:
 
   classify    classes of rows: text labels, or few different whole numbers (LinearSVC)
   regress     a number for each row (LinearSVR)
   rank        the order of rows within groups: qid: in text files, or --group (RankingSVM)
-  sequence    the labels of all rows of a group, in their order: a group is a sequence (SequenceSVM)
+  sequence    labels of tokens: names, parts of speech, chunks. Learned from CoNLL files (a line per token, its label
+              in the last column) by templates of the words around; or from rows in groups, a group being a sequence
+              (SequenceSVM)
   multilabel  several labels for each row, in text files with commas: 1,4 3:0.5 (MultilabelSVM)
   bags        a class for each group, of which one row is enough to tell (LatentSVC)
   cluster     groups of similar rows; labels are not looked at (GMMKMeans)
@@ -30,7 +33,8 @@ examples:
   maxmargin train clicks.parquet --label clicked --weight n -o model.mm --test held-out.parquet
   maxmargin train shards -o model.mm --cluster local:4 --memory 2GB --checkpoint run1
   maxmargin train prices.svm -o model.mm --task regress --epsilon 0.5 --report prices.html
-  maxmargin train tokens.svm -o tagger.mm --task sequence --allowed-transitions observed
+  maxmargin train train.conll -o ner.mm --segments iob2 --dev dev.conll --tune C --calibrate --report ner.html
+  maxmargin train esp.train -o ner.mm --task sequence --columns 0,-1 --encoding latin-1 --window 1 --affixes 4
   maxmargin train points.npy -o groups.mm --task cluster --clusters 20
   maxmargin train photos/ -o scenes.mm --kind rbow --cache features --jobs -1 --test others/
   maxmargin train photos/ -o parts.mm --task parts --n-parts 50 --cache features --jobs -1 --test others/
@@ -96,7 +100,7 @@ def _trained(args: argparse.Namespace, talk: Talk, transport: Transport | None) 
     say_checkpoint(args.checkpoint, talk)
     start = time.perf_counter()
     with interrupts() as seen:
-        model.fit(*kind.arguments(data), **_fit_options(kind, transport))
+        kind.model = model = kind.fit(model, data, _fit_options(kind, transport), seen)
     model.verbose = 0  # whoever loads it says so anew
     seconds = time.perf_counter() - start
     with replacing(args.output) as path:
@@ -113,7 +117,7 @@ def _trained(args: argparse.Namespace, talk: Talk, transport: Transport | None) 
         "test": score, "report": page,
     }  # fmt: skip
     if page is not None:
-        _report(page, kind, data if test is None else test, facts)
+        _report(page, kind, *kind.shown(data, test), facts)
     talk.result(command="train", **facts)
     say_left_out(data)
     _summary(facts, kind, kind.left_out(data))
@@ -154,13 +158,11 @@ def _fit_options(kind: Kind[Any], transport: Transport | None) -> dict[str, Any]
     return given
 
 
-def _report(page: str, kind: Kind[Any], data: object, facts: dict[str, Any]) -> None:
+def _report(page: str, kind: Kind[Any], data: Any, name: str, facts: dict[str, Any]) -> None:
     from .. import report
 
     draw_into_files()
-    args, tested = kind.args, kind.args.test and facts["test"] is not None
-    title = f"{named([args.output])}: {facts['task']}, trained on {named(args.data)}"
-    name = f"test {kind.what} ({named(args.test)})" if tested else f"training {kind.what}"
+    title = f"{named([kind.args.output])}: {facts['task']}, trained on {named(kind.args.data)}"
     report.write(page, kind.model, kind.page(data, name), facts | {"title": title})
 
 

@@ -112,10 +112,8 @@ def _encode(X: Sequence[Any], number: Any, numbers: Any = None) -> tuple[np.ndar
             )
         before = len(tokens)
         tokens.extend(sequence)
-        if len(tokens) == before:
-            raise ValueError(f"Sequence {i} is empty. Drop sequences without tokens.")
         offsets[i + 1] = len(tokens)
-        if before == 0:
+        if before == 0 and tokens:
             first, words = tokens[0], isinstance(tokens[0], str)
         for t in range(before, len(tokens)):
             token = tokens[t]

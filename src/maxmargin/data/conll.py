@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..files import replacing
 from ..validation import shown
@@ -21,6 +22,8 @@ _UNIVERSAL_FILE = re.compile(r"\.conllup?(\.gz|\.zst)?$", re.IGNORECASE)
 _LONGEST = 1 << 20  # characters of a line
 _NO_WORD = re.compile(r"\d+[-.]\d+")  # numbers of contracted words ("3-4") and of empty nodes ("3.1")
 
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
 Columns = Sequence[int | str] | None
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -32,6 +35,7 @@ def read_conll(
     labels: bool = True,
     separator: str | None = None,
     comments: bool | None = None,
+    encoding: str = "utf-8",
 ) -> Any:
     """Sentences and their labels from CoNLL files: CoNLL-2000, -2002, -2003, CoNLL-U and their like.
 
@@ -51,6 +55,8 @@ def read_conll(
     comments : bool, optional
         Whether lines that begin with ``#`` are comments. By default they are in CoNLL-U, and where columns are parted
         by tabs if they have none: elsewhere ``#`` may be a token.
+    encoding : str
+        Of the text, such as "latin-1" for the Spanish files of CoNLL-2002.
 
     Returns
     -------
@@ -69,7 +75,7 @@ def read_conll(
     ([['Rome', 'fell']], [['B-LOC', 'O']])
     >>> folder.cleanup()
     """
-    files = Conll(path, columns, labels=labels, separator=separator, comments=comments)
+    files = Conll(path, columns, labels=labels, separator=separator, comments=comments, encoding=encoding)
     X, Y = [], []
     for x, y in files.sentences():
         X.append(x)
@@ -116,6 +122,15 @@ def conll_lines(X: Iterable[Any], Y: Iterable[Any] | None = None, separator: str
         yield "\n"
 
 
+class Located(NamedTuple):
+    """A sentence with its labels, and where it is: the file, and the line of each token."""
+
+    tokens: list[Any]
+    labels: list[str]
+    path: str
+    lines: list[int]
+
+
 class Conll:
     """CoNLL files that are read from beginning to end, in bounded memory."""
 
@@ -127,6 +142,7 @@ class Conll:
         labels: bool = True,
         separator: str | None = None,
         comments: bool | None = None,
+        encoding: str = "utf-8",
         store: Disk = DISK,
     ) -> None:
         named = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
@@ -144,37 +160,49 @@ class Conll:
             raise DataError("separator is empty. Give what stands between columns, or None.")
         self.labels, self.universal = labels, universal
         self._separator, self._comments, self._store = separator, comments, store
+        self._encoding = checked_encoding(encoding)
 
     def sentences(self) -> Iterator[tuple[list[Any], list[str]]]:
         """Tokens and labels of each sentence; without labels the second list is empty."""
+        return ((found.tokens, found.labels) for found in self.located())
+
+    def located(self) -> Iterator[Located]:
+        """The same, and where they are."""
         for path in self.paths:
             tokens: list[Any] = []
             tags: list[str] = []
+            lines: list[int] = []
             chosen: list[int] = []
             for number, columns in self._rows(path):
                 if not columns:
                     if tokens:
-                        yield tokens, tags
-                        tokens, tags = [], []
+                        yield Located(tokens, tags, path, lines)
+                        tokens, tags, lines = [], [], []
                     continue
                 chosen = chosen or self._chosen(path, number, len(columns))
                 picked = [columns[k] for k in chosen]
                 if self.labels:
                     tags.append(picked.pop())
                 tokens.append(picked[0] if len(picked) == 1 else tuple(picked))
+                lines.append(number)
             if not chosen:
                 raise DataError(
                     f"{path} has no tokens. A CoNLL file has one token per line and blank lines between sentences.",
                     path=path,
                 )
             if tokens:
-                yield tokens, tags
+                yield Located(tokens, tags, path, lines)
+
+    def width(self) -> int:
+        """How many columns the first token has."""
+        first = next((columns for _, columns in self._rows(self.paths[0]) if columns), [])
+        return len(first)
 
     def _rows(self, path: str) -> Iterator[tuple[int, list[str]]]:
         """The number of each line and its columns; none where a sentence ends."""
         number, width, separator = 0, 0, self._separator
         for buffer, end in pieces(path, self._store.stamp(path), self._store):
-            lines = _text(path, buffer, end, number).split("\n")
+            lines = _text(path, buffer, end, number, self._encoding).split("\n")
             separator = separator or _separator(lines)
             for number, line in enumerate(lines[:-1], number + 1):  # noqa: B020
                 line = line.rstrip("\r")  # noqa: PLW2901
@@ -211,9 +239,39 @@ class Conll:
         return columns
 
 
-def open_conll(paths: list[str], *, chunk_rows: int | None = None, columns: Columns = None) -> Pairs:
+def open_conll(
+    paths: list[str], *, chunk_rows: int | None = None, columns: Columns = None, encoding: str | None = None
+) -> Pairs:
     """Sentences and their labels as a source, read anew in every pass."""
-    return Pairs(Conll(paths, columns).sentences, chunk_rows=chunk_rows)
+    return Pairs(Conll(paths, columns, encoding=encoding or "utf-8").sentences, chunk_rows=chunk_rows)
+
+
+def read_lines(path: str, encoding: str = "utf-8", store: Disk = DISK) -> Iterator[tuple[int, str]]:
+    """The lines of a text file with their numbers, without their ends, in bounded memory."""
+    number = 0
+    for buffer, end in pieces(path, store.stamp(path), store):
+        for number, line in enumerate(_text(path, buffer, end, number, encoding).split("\n")[:-1], number + 1):  # noqa: B020
+            if len(line) > _LONGEST:
+                raise DataError(
+                    f"{path}, line {number} has {len(line)} characters, more than {_LONGEST}. A line is one sentence.",
+                    path=path,
+                    row=number,
+                )
+            yield number, line.rstrip("\r")
+
+
+def checked_encoding(encoding: object) -> str:
+    """The name of an encoding in which lines end as in ASCII."""
+    try:
+        ends = isinstance(encoding, str) and "\n".encode(encoding) == b"\n"
+    except LookupError:
+        ends = False
+    if not ends:
+        raise DataError(
+            f"encoding must be one that keeps ASCII, such as 'utf-8', 'latin-1' or 'cp1252', got {shown(encoding)}. "
+            "Convert other files first, such as by: iconv -f utf-16 -t utf-8."
+        )
+    return str(encoding)
 
 
 def _number(column: Any) -> int:
@@ -244,14 +302,32 @@ def _bad_line(path: str, number: int, line: str, found: int, width: int, separat
     )
 
 
-def _text(path: str, buffer: bytearray, end: int, before: int) -> str:
+def _text(path: str, buffer: bytearray, end: int, before: int, encoding: str) -> str:
+    if before == 0 and buffer.startswith(_UTF16):
+        raise DataError(
+            f"{path}, line 1 is UTF-16 text: it begins with {bytes(buffer[:8])!r}. Convert the file first, such as by: "
+            "iconv -f utf-16 -t utf-8.",
+            path=path,
+            row=1,
+        )
+    first_of_utf8 = before == 0 and codecs.lookup(encoding).name == "utf-8"
     try:
-        return buffer[:end].decode("utf-8-sig" if before == 0 else "utf-8")
+        text = buffer[:end].decode("utf-8-sig" if first_of_utf8 else encoding)
     except UnicodeDecodeError as error:
         line = before + buffer.count(b"\n", 0, error.start) + 1
         raise DataError(
-            f"{path}, line {line} is not UTF-8 text: {bytes(buffer[error.start : error.start + 12])!r}. Convert the "
-            "file first, such as by: iconv -f latin1 -t utf-8.",
+            f"{path}, line {line} is not {encoding.upper()} text: {bytes(buffer[error.start : error.start + 12])!r}. "
+            "If it is in another encoding, name it, such as encoding='latin-1'; or convert the file first, such as by: "
+            "iconv -f latin1 -t utf-8.",
             path=path,
             row=line,
         ) from None
+    if "\0" in text:
+        line = before + text.count("\n", 0, text.index("\0")) + 1
+        raise DataError(
+            f"{path}, line {line} has a byte that is zero: it is no text, or text in another encoding such as UTF-16. "
+            "Convert the file first, such as by: iconv -f utf-16le -t utf-8.",
+            path=path,
+            row=line,
+        )
+    return text

@@ -42,7 +42,7 @@ _KINDS = {
         ("parquet", "ParquetSource"),
     ),
     "folder": _Kind("folders of shards", ("n_features", "dtype", "filesystem"), ("shards", "Shards")),
-    "conll": _Kind("CoNLL files", ("chunk_rows", "columns"), ("conll", "open_conll")),
+    "conll": _Kind("CoNLL files", ("chunk_rows", "columns", "encoding"), ("conll", "open_conll")),
     "npy": _Kind(".npy arrays", (*_ROWS, *_COLUMNS), ("array_source", "open_npy")),
     "arrays": _Kind("arrays", (*_ROWS, *_COLUMNS), ("array_source", "open_arrays")),
     "pairs": _Kind("pairs", ("chunk_rows",), ("examples", "pairs_of")),
@@ -99,6 +99,7 @@ def open(
     group: str | None = None,
     weight: str | None = None,
     columns: Sequence[int | str] | None = None,
+    encoding: str | None = None,
     zero_based: bool | str = "auto",
     on_error: str = "raise",
     n_jobs: int = 1,
@@ -134,6 +135,8 @@ def open(
         Number of columns, where the data may not show all of them.
     columns : list of int or str
         The columns of CoNLL files that are read, the label last; see ``read_conll``.
+    encoding : str
+        Of the text of CoNLL files, UTF-8 unless said otherwise.
     zero_based : bool or "auto"
         Whether the first feature of svmlight text is number 0 or 1.
     on_error : "raise" or "skip"
@@ -204,6 +207,11 @@ def precision(dtype: DTypeLike) -> str:
     if name not in ("float32", "float64"):
         raise DataError(f"dtype must be float32 or float64, not {name or shown(dtype)}.")
     return name
+
+
+def kind_of(what: object) -> str:
+    """The kind of data at hand, as ``open`` would read it: "svmlight", "conll", "parquet", …"""
+    return _kind(what, False, None)[0]
 
 
 def takes(what: object, option: str, options: dict[str, Any]) -> bool:

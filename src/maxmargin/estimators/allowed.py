@@ -105,9 +105,9 @@ def _check_listed(labels: list[np.ndarray], names: list[Any], tables: Tables) ->
         if bad.size:
             t = int(bad[0])
             said, pair = f"{names[y[t]]!r} followed by {names[y[t + 1]]!r} at token {t}", (names[y[t]], names[y[t + 1]])
-        elif starts is not None and starts[y[0]]:
+        elif y.size and starts is not None and starts[y[0]]:
             said, pair = f"{names[y[0]]!r} as its first label", (None, names[y[0]])
-        elif ends is not None and ends[y[-1]]:
+        elif y.size and ends is not None and ends[y[-1]]:
             said, pair = f"{names[y[-1]]!r} as its last label", (names[y[-1]], None)
         else:
             continue

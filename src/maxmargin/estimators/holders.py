@@ -82,9 +82,12 @@ class InMemory:
     def release(self, i: int) -> None:
         """The memory is the user's."""
 
-    def replaced(self, x: object, y: object) -> InMemory:
-        """The same examples in another form."""
-        return InMemory(x, y, self._chunk.group, self._chunk.weight, fingerprint=self._fingerprint)
+    def replaced(self, x: object, y: object, rows: np.ndarray | None = None) -> InMemory:
+        """The same examples in another form; where ``rows`` are given, these of them."""
+        group, weight = self._chunk.group, self._chunk.weight
+        if rows is not None:
+            group, weight = (None if column is None else column[rows] for column in (group, weight))
+        return InMemory(x, y, group, weight, fingerprint=self._fingerprint)
 
     def parts(self, n: int) -> list[InMemory]:
         """The examples in n parts of the same size."""

@@ -24,7 +24,7 @@ from .fit_callbacks import Callback, notified
 from .inputs import Column
 from .latent_search import LatentEstimator, objective_of
 from .settings import with_parameters
-from .structured import Examples, best_answers, check_pairs, is_latent, mean_loss, paired
+from .structured import Examples, best_answers, check_pairs, either_name, is_latent, mean_loss, paired
 
 if TYPE_CHECKING:
     from ..report.content import Data, ReportContent
@@ -118,12 +118,15 @@ class LatentStructuralSVM(LatentEstimator):
         Z: Examples | None = None,
         sample_weight: Column = None,
         *,
+        y: Examples | None = None,
         cluster: Workers = None,
         checkpoint: Folder = None,
         checkpoint_every: float = 30.0,
         callbacks: Sequence[Callback] = (),
     ) -> LatentStructuralSVM:
         """Train on inputs and labels, one of each per example; ``Z`` are latent values to start from.
+
+        ``y`` is another name of ``Y``.
 
         ``callbacks`` are given one ``BoundRecord`` per bound; one that returns True ends the search. The other
         parameters are those of :meth:`LinearSVC.fit`; a search is saved between bounds and within them. On a
@@ -135,7 +138,7 @@ class LatentStructuralSVM(LatentEstimator):
             raise ValueError(
                 f"{type(self).__name__} needs its examples in memory, got a source. Read them first, or a part of them."
             )
-        X, Y = check_pairs(X, Y)
+        X, Y = check_pairs(X, either_name(Y, y))
         _check_latent(self.model)
         model = sized(self.model, X, Y)
         make, budget = partial(objective_of, model, self._regularizer_for(model)), self._budget(X, sample_weight)
@@ -158,7 +161,7 @@ class LatentStructuralSVM(LatentEstimator):
             raise AttributeError("selected_states_ needs fit, with a model that declares groups of weights.")
         return selected(self.model_, self.coef_)
 
-    def _again(self, X: Examples, Y: Examples, sample_weight: Column = None) -> LatentObjective:
+    def _again(self, X: Examples, Y: Examples | None, sample_weight: Column = None) -> LatentObjective:
         """The objective on any data."""
         check_is_fitted(self)
         X, Y = check_pairs(X, Y)
@@ -220,9 +223,16 @@ class LatentStructuralSVM(LatentEstimator):
         check_is_fitted(self)
         return best_answers(self.model_, X, self.coef_)
 
-    def score(self, X: Examples, Y: Examples, sample_weight: Column = None) -> float:
+    def score(
+        self,
+        X: Examples,
+        Y: Examples | None = None,
+        sample_weight: Column = None,
+        *,
+        y: Examples | None = None,
+    ) -> float:
         """Minus the mean loss of the answers: higher is better, 0 is perfect. With a 0-1 loss, accuracy − 1."""
-        X, Y = check_pairs(X, Y)
+        X, Y = check_pairs(X, either_name(Y, y))
         return 0.0 - mean_loss(self.model_, Y, self._answers(X), sample_weight)
 
     def _report_content(self, data: Data) -> ReportContent:
@@ -234,14 +244,21 @@ class LatentStructuralSVM(LatentEstimator):
         """F at ``coef_``, on any data."""
         return value(self._again(X, Y, sample_weight), self.coef_)
 
-    def certify(self, X: Examples, Y: Examples, sample_weight: Column = None) -> Certificate:
+    def certify(
+        self,
+        X: Examples,
+        Y: Examples | None = None,
+        sample_weight: Column = None,
+        *,
+        y: Examples | None = None,
+    ) -> Certificate:
         """Bounds on the minimum of the last convex bound, from weights, latent values and dual variables alone.
 
         F at ``coef_`` is at most ``upper``. On data other than that of ``fit`` the latent values are those that are
         best at ``coef_``, so that the convex bound touches F there.
         """
         self._check_trained()
-        return self._compared(self._certify(self._again(X, Y, sample_weight), self.coef_))
+        return self._compared(self._certify(self._again(X, either_name(Y, y), sample_weight), self.coef_))
 
 
 def _check_latent(model: object) -> None:

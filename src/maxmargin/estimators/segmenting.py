@@ -27,7 +27,7 @@ class Segmenting:
         """
         return segments(self.predict(X))  # type: ignore[attr-defined]
 
-    def segment_scores(self, X: Examples, Y: Examples, sample_weight: Column = None) -> SegmentScores:
+    def segment_scores(self, X: Examples, Y: Examples | None, sample_weight: Column = None) -> SegmentScores:
         """Precision, recall and F1 of the predicted segments, by type and on average, and the accuracy of tokens.
 
         True labels are read as the script of CoNLL-2000 reads them, also where they break the scheme: see

@@ -37,13 +37,17 @@ from .sequence_data import (
     label_numbers,
     label_set,
     learned_names,
+    matrices,
     numbered,
     plain,
+    refuse_empty,
     sorted_classes,
+    trained_on,
+    without_empty,
 )
 from .sequence_explanation import WithExplanations
 from .settings import with_parameters
-from .structured import Examples, ModelFacts, check_inputs, paired, read_once
+from .structured import Examples, ModelFacts, check_inputs, either_name, paired, read_once
 
 if TYPE_CHECKING:
     from ..report.content import Data, ReportContent
@@ -72,7 +76,7 @@ class SequenceSVM(Segmenting, WithExplanations, WithProbabilities):
         How the loss enters: as the margin asked for, or as the price of a missing margin of one.
     bias, start, end : bool
         Whether each label has a weight of its own at every, the first, the last position.
-    order : {1, 2}
+    order : int, 1 or 2
         How many labels before it a label depends on: with 2 there are weights for three labels in a row besides those
         of pairs. Margin rescaling only.
     features : transformer, optional
@@ -109,7 +113,8 @@ class SequenceSVM(Segmenting, WithExplanations, WithProbabilities):
     word (text, its one feature), a dict of features, or a list of the names of those that are present. In dicts,
     numbers count as they are, ``True`` as 1, ``False`` and ``None`` not at all; text makes a feature of its own with
     the name ("word=the"), and so does each item of a list. A data frame is a sequence, too: its rows are tokens, dicts
-    of its columns. Y is a list of lists of labels: text, numbers or anything that can be sorted.
+    of its columns. Y is a list of lists of labels: text, numbers or anything that can be sorted. Both may be iterators.
+    A sequence without tokens teaches nothing, and gets no labels.
 
     Examples
     --------
@@ -117,7 +122,7 @@ class SequenceSVM(Segmenting, WithExplanations, WithProbabilities):
     >>> Y = [["DET", "NOUN", "VERB"], ["NOUN", "VERB"]]
     >>> svm = SequenceSVM(C=1.0, random_state=0).fit(X, Y)
     >>> svm.predict([[{"word": "the"}, {"word": "dog"}, {"word": "sleeps"}]])
-    [['DET', 'NOUN', 'VERB']]
+    array([list(['DET', 'NOUN', 'VERB'])], dtype=object)
 
     Words that need no other features can be given as they are:
 
@@ -144,7 +149,14 @@ class SequenceSVM(Segmenting, WithExplanations, WithProbabilities):
     _names: list[Any] | None = field(init=False)
     _attributes: Attributes | None = field(default=None, init=False)
 
-    def partial_fit(self, X: Examples, Y: Examples, classes: Iterable[object] | None = None) -> SequenceSVM:
+    def partial_fit(
+        self,
+        X: Examples,
+        Y: Examples | None = None,
+        classes: Iterable[object] | None = None,
+        *,
+        y: Examples | None = None,
+    ) -> SequenceSVM:
         """Learn from one more chunk of a stream, of which nothing but constraints is kept.
 
         More in :meth:`StructuralSVM.partial_fit`.
@@ -156,20 +168,22 @@ class SequenceSVM(Segmenting, WithExplanations, WithProbabilities):
         classes : iterable of labels or None
             All labels that may ever come. Needed with the first chunk unless it shows all of them.
         """
-        return training.partial_fit(self, X, {"classes": classes}, Y=Y)
+        return training.partial_fit(self, X, {"classes": classes}, Y=either_name(Y, y))
 
     def _arrays(self, X: Examples, *, reset: bool, Y: Examples | None = None, sample_weight: Column = None) -> InMemory:
         return self._in_memory(*as_pairs(X, Y, self.features), sample_weight)
 
     def _survey(self, source: Source) -> tuple[Source, ModelFacts]:
-        seen = SequenceSurvey(pairs=self._allowed.observed and not is_in_memory(source))
+        in_chunks = not is_in_memory(source)
+        seen = SequenceSurvey(pairs=self._allowed.observed and in_chunks, empty=not in_chunks)
         layout = read_once(source, partial(self._add, seen), partial(as_pairs, features=self.features))
         classes = sorted_classes(seen.labels)
         # Pairs that are not allowed are found when the model is bound to their chunk, which knows where they are.
         labels = numbered(list(seen.pairs), classes)
         if is_in_memory(source):
             labels = numbered(source.chunk().y, classes)
-            source = source.replaced(seen.encoded, labels)
+            source = trained_on(source, cast(Sequences, seen.encoded), labels)
+            layout = SourceLayout(source.offsets, source.chunk().weight)
         model = self._model(seen.n_features or 0, self._allowed.tables(labels, classes), classes)
         prepare = partial(encoded_pairs, seen.attributes, seen.n_features, classes, self.features)
         return source, ModelFacts(model, layout, prepare, {"classes_": classes, **learned_names(seen.attributes)})
@@ -179,6 +193,8 @@ class SequenceSVM(Segmenting, WithExplanations, WithProbabilities):
         # Names are learned anew: a chunk that is refused must not leave its own behind.
         seen = SequenceSurvey(self._names, self.model_.n_features) if begun else SequenceSurvey()
         self._add(seen, source.chunk().x, source.chunk().y)
+        if not begun and not cast(Sequences, seen.encoded).n_tokens:
+            raise ValueError("None of the sequences has tokens. A stream must begin with one that has.")
         named = set() if classes is None else label_set([list(classes)])
         known = self.classes_ if begun else sorted_classes(seen.labels | named)
         labels = numbered(source.chunk().y, known)
@@ -187,9 +203,19 @@ class SequenceSVM(Segmenting, WithExplanations, WithProbabilities):
             model.forbidden = model.forbidden & self.model_.forbidden  # what was observed once stays allowed
         places = self.model_.places_in(model) if begun else None
         learned = {"classes_": known, **learned_names(seen.attributes)}
-        return source.replaced(seen.encoded, labels), ModelFacts(
-            model, SourceLayout(source.offsets), None, learned, places
-        )
+        source = trained_on(source, cast(Sequences, seen.encoded), labels)
+        return source, ModelFacts(model, SourceLayout(source.offsets), None, learned, places)
+
+    def _known(self, source: Source) -> tuple[Source, ModelFacts]:
+        source, facts = super()._known(source)
+        if is_in_memory(source):
+            return trained_on(source, source.chunk().x, source.chunk().y), facts
+        return source, replace(facts, prepare=self._prepared_chunk)
+
+    def _prepared_chunk(self, X: Examples, Y: Examples) -> tuple[Sequences, list[np.ndarray]]:
+        prepared, labels = self._prepared(X, Y)
+        refuse_empty(prepared)
+        return prepared, labels
 
     def _add(self, seen: SequenceSurvey, X: Examples, Y: Examples) -> None:
         seen.add(X, Y)
@@ -236,7 +262,7 @@ class SequenceSVM(Segmenting, WithExplanations, WithProbabilities):
                 raise ValueError(f"X has sequences of {X.n_features} features, the model has {self.model_.n_features}.")
             return X
         if self._names is None:
-            return Sequences.of(X, self.model_.n_features)
+            return matrices(X, self.model_.n_features)
         if is_numeric(X):
             raise ValueError(
                 "The model was trained on named features, X holds matrices. Give lists of dicts, of names or of words."
@@ -260,20 +286,33 @@ class SequenceSVM(Segmenting, WithExplanations, WithProbabilities):
                 stacklevel=users_line(),
             )
 
-    def predict(self, X: Examples | Sequences) -> list[list[Any]]:
-        """The best labels of every sequence."""
+    def predict(self, X: Examples | Sequences) -> np.ndarray:
+        """The best labels of every sequence: an array of lists, as ``cross_val_predict`` needs it.
+
+        ``predict(X).tolist()`` is a list of lists.
+        """
         classes = self._class_list()
-        paths = self.model_.predict_all(self.prepare(X), self.coef_)
-        return [[classes[k] for k in path.tolist()] for path in paths]
+        prepared = self.prepare(X)
+        full, place = without_empty(prepared)
+        found = np.empty(len(prepared), object)
+        for i in np.flatnonzero(np.diff(prepared.offsets) == 0).tolist():
+            found[i] = []
+        paths = self.model_.predict_all(full, self.coef_) if place.size else []
+        for i, path in zip(place.tolist(), paths, strict=True):
+            found[i] = [classes[k] for k in path.tolist()]
+        return found
 
     def predict_single(self, x: object) -> list[Any]:
         """The best labels of one sequence."""
-        return self.predict([x])[0]
+        return list(self.predict([x])[0])
 
     def k_best(self, x: object, k: int = 5) -> list[tuple[list[Any], float]]:
         """The k best labellings of one sequence with their scores, best first."""
-        classes = self._class_list()
-        found = self.model_.k_best(self.prepare([x])[0], self.coef_, whole("k", k))
+        classes, k = self._class_list(), whole("k", k)
+        prepared = self.prepare([x])
+        if not prepared.n_tokens:
+            return [([], 0.0)]
+        found = self.model_.k_best(prepared[0], self.coef_, k)
         return [([classes[j] for j in path.tolist()], score) for path, score in found]
 
     def margins(self, X: Examples) -> list[np.ndarray]:
@@ -283,22 +322,39 @@ class SequenceSVM(Segmenting, WithExplanations, WithProbabilities):
         """
         self._class_list()
         prepared = self.prepare(X)
-        return self.model_.margins(prepared, self.coef_, self.model_.predict_all(prepared, self.coef_))
+        full, place = without_empty(prepared)
+        found = [np.empty(0) for _ in range(len(prepared))]
+        margins = self.model_.margins(full, self.coef_, self.model_.predict_all(full, self.coef_)) if place.size else []
+        for i, margin in zip(place.tolist(), margins, strict=True):
+            found[i] = margin
+        return found
 
-    def score(self, X: Examples, Y: Examples, sample_weight: Column = None) -> float:
+    def score(
+        self,
+        X: Examples,
+        Y: Examples | None = None,
+        sample_weight: Column = None,
+        *,
+        y: Examples | None = None,
+    ) -> float:
         """Share of the tokens that get the right label, or with ``segments=`` the F1 of all segments (``micro``).
 
         ``segment_scores`` has both. ``sample_weight`` has one weight per sequence.
         """
+        Y = either_name(Y, y)
         if self.segments is not None:
             return self.segment_scores(X, Y, sample_weight).micro.f1
         X, Y = as_pairs(X, Y, self.features)
         prepared = self.prepare(X)
         check_lengths(prepared, Y)
+        if not prepared.n_tokens:
+            raise ValueError("None of the sequences has tokens: there is nothing to score.")
         found = self.predict(prepared)
-        right = [a == b for y, z in zip(Y, found, strict=True) for a, b in zip(plain(y), z, strict=True)]
+        right = [a == b for true, z in zip(Y, found, strict=True) for a, b in zip(plain(true), z, strict=True)]
         weights = inputs.check_weights(sample_weight, Y)
-        return float(np.average(right, weights=None if weights is None else np.repeat(weights, [len(y) for y in Y])))
+        return float(
+            np.average(right, weights=None if weights is None else np.repeat(weights, [len(z) for z in found]))
+        )
 
     def _prepared(self, X: Examples, Y: Examples) -> tuple[Sequences, list[np.ndarray]]:
         X, Y = as_pairs(X, Y, self.features)
@@ -359,6 +415,12 @@ class SequenceSVM(Segmenting, WithExplanations, WithProbabilities):
         if data.given and not data.is_source:
             check_lengths(self.prepare(data.X), data.y)
         return content(self, data)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.target_tags.required = True
+        return tags
 
     def _n_features(self) -> int:
         return int(self.model_.n_features or 0)

@@ -34,6 +34,8 @@ class WithProbabilities(StructuredEstimator):
 
         def prepare(self, X: Examples | Sequences) -> Sequences: ...
 
+        def predict(self, X: Examples | Sequences) -> np.ndarray: ...
+
         def _class_list(self) -> list[Any]: ...
 
         def k_best(self, x: object, k: int = 5) -> list[tuple[list[Any], float]]: ...
@@ -120,7 +122,7 @@ class WithProbabilities(StructuredEstimator):
         switch("log", log)
         if Y is None:
             prepared = self.prepare(X)
-            labels = self.model_.predict_all(prepared, self.coef_)
+            labels = numbered(self.predict(prepared).tolist(), self.classes_)
         else:
             tokens, Y = as_pairs(cast(Examples, X), Y, self.features)
             prepared = self.prepare(tokens)

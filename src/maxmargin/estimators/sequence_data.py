@@ -6,6 +6,7 @@ Data frames, columns and arrays of words become lists of tokens.
 from __future__ import annotations
 
 from collections.abc import Sequence, Sized
+from dataclasses import replace
 from itertools import pairwise
 from numbers import Real
 from typing import Any, cast
@@ -17,7 +18,8 @@ from ..data.attributes import Attributes, NamedTokens
 from ..data.sequences import Sequences
 from ..validation import shown
 from . import inputs
-from .structured import Examples, check_pairs
+from .holders import InMemory
+from .structured import Examples, check_pairs, listed
 from .tables import Listed, is_frame, records
 
 
@@ -25,7 +27,12 @@ class SequenceSurvey:
     """What a model must know of sequences that are shown a chunk at a time: labels, features, pairs if asked for."""
 
     def __init__(
-        self, names: Sequence[Any] | None = None, n_features: int | None = None, *, pairs: bool = False
+        self,
+        names: Sequence[Any] | None = None,
+        n_features: int | None = None,
+        *,
+        pairs: bool = False,
+        empty: bool = True,
     ) -> None:
         self.labels: set[Any] = set()
         self.pairs: set[tuple[Any, Any]] = set()
@@ -33,16 +40,18 @@ class SequenceSurvey:
         self.n_features = n_features
         self.encoded: Sequences | None = None
         """The last that were looked at, in the form the model reads."""
-        self._count_pairs = pairs
+        self._count_pairs, self._may_be_empty = pairs, empty
 
     def add(self, X: Examples, Y: Examples) -> None:
-        numeric = is_numeric(X)
+        numeric = is_numeric(X) if first_tokens(X) is not None else self.attributes is None and bool(self.n_features)
         if self.n_features is not None and numeric != (self.attributes is None):
             raise ValueError("These sequences have the other kind of features than those before: names, or matrices.")
         if not numeric and self.attributes is None:
             self.attributes = Attributes()
-        self.encoded = Sequences.of(X, self.n_features) if self.attributes is None else self.attributes.learn(X)
+        self.encoded = matrices(X, self.n_features) if self.attributes is None else self.attributes.learn(X)
         self.n_features = self.encoded.n_features
+        if not self._may_be_empty:
+            refuse_empty(self.encoded)
         check_lengths(self.encoded, Y)
         self.labels |= label_set(Y)
         if self._count_pairs:
@@ -50,7 +59,8 @@ class SequenceSurvey:
 
 
 def as_pairs(X: Examples, Y: Examples | None, features: Any = None) -> tuple[Examples, Examples]:
-    return check_pairs(as_sequences(X, features), Y)
+    X, Y = check_pairs(as_sequences(X, features), Y)
+    return X, [listed(y) for y in Y] if isinstance(Y, list | tuple) else Y
 
 
 def encoded_pairs(
@@ -58,7 +68,8 @@ def encoded_pairs(
 ) -> tuple[Sequences, list[np.ndarray]]:
     """Sequences and labels in the form the model reads, once all names and labels are known."""
     X = as_sequences(X, features)
-    encoded = Sequences.of(X, n_features) if attributes is None else attributes.encode(X)
+    encoded = matrices(X, n_features) if attributes is None else attributes.encode(X)
+    refuse_empty(encoded)
     check_lengths(encoded, Y)
     return encoded, numbered(Y, classes)
 
@@ -94,7 +105,7 @@ def is_numeric(X: Examples) -> bool:
         return isinstance(X, Sequences)
     if hasattr(X, "dtype") and X.dtype != object:
         return True
-    first = X[0]
+    first = first_tokens(X)
     if sp.issparse(first) or hasattr(first, "dtype"):
         return True
     if not isinstance(first, list | tuple) or not first:
@@ -103,6 +114,54 @@ def is_numeric(X: Examples) -> bool:
     if hasattr(token, "dtype") and not isinstance(token, str):
         return True
     return isinstance(token, list | tuple) and len(token) > 0 and all(isinstance(v, Real) for v in token)
+
+
+def first_tokens(X: Examples) -> Any:
+    """The first sequence that has tokens; None if there is none."""
+    return next((x for x in X if not _is_empty(x)), None)
+
+
+def _is_empty(x: Any) -> bool:
+    if hasattr(x, "shape"):
+        return len(x.shape) > 0 and x.shape[0] == 0
+    return isinstance(x, Sized) and not isinstance(x, str) and len(x) == 0
+
+
+def matrices(X: Examples, n_features: int | None = None) -> Sequences:
+    """Matrices of tokens by features as sequences; some may have no tokens, but not all if the width is not known."""
+    if isinstance(X, Sequences) or not isinstance(X, list | tuple):
+        return Sequences.of(X, n_features)
+    place = np.array([i for i, x in enumerate(X) if not _is_empty(x)], np.int64)
+    if place.size == len(X):
+        return Sequences.of(X, n_features)
+    if not place.size and n_features is not None:
+        nothing = np.zeros(1, np.int64)
+        return Sequences(nothing, np.empty(0, np.int32), np.empty(0), np.zeros(len(X) + 1, np.int64), n_features)
+    found = Sequences.of([X[i] for i in place.tolist()], n_features)
+    length = np.zeros(len(X), np.int64)
+    length[place] = np.diff(found.offsets)
+    return replace(found, offsets=np.concatenate([[0], np.cumsum(length)]))
+
+
+def without_empty(X: Sequences) -> tuple[Sequences, np.ndarray]:
+    """The sequences that have tokens, which is what models read, and their places among all."""
+    place = np.flatnonzero(np.diff(X.offsets))
+    return (X if place.size == len(X) else replace(X, offsets=np.unique(X.offsets))), place
+
+
+def refuse_empty(X: Sequences) -> None:
+    """Models do not read empty sequences, and a source is read as it is."""
+    empty = np.flatnonzero(np.diff(X.offsets) == 0)
+    if empty.size:
+        raise ValueError(f"Sequence {empty[0]} is empty. A source must leave out sequences without tokens.")
+
+
+def trained_on(source: InMemory, X: Sequences, labels: list[np.ndarray]) -> InMemory:
+    """Examples in memory in the form that a model reads; empty sequences, which teach nothing, are left out."""
+    X, place = without_empty(X)
+    if place.size == len(labels):
+        return source.replaced(X, labels)
+    return source.replaced(X, [labels[i] for i in place.tolist()], place)
 
 
 def plain(y: object) -> Any:
@@ -174,6 +233,7 @@ def as_sequences(X: Any, features: Any = None) -> Examples:
             '[g[["word", "ending"]] for _, g in df.groupby("sentence")], with the columns of features only; the labels '
             "of each go into Y."
         )
+    X = listed(X)
     if isinstance(X, np.ndarray):
         X = X if X.dtype.kind in "biufc" else X.tolist()
     elif isinstance(X, Listed):
@@ -191,4 +251,4 @@ def _as_tokens(x: object) -> Any:
     if not isinstance(x, np.ndarray | list) and isinstance(x, Listed):  # a column, of words or of numbers
         values = x.to_list()
         return values if any(isinstance(value, str | dict | list) for value in values) else x
-    return x
+    return listed(x)

@@ -347,6 +347,8 @@ class WithExplanations(StructuredEstimator):
         0.0
         """
         prepared = self.prepare([x])
+        if not prepared.n_tokens:
+            return Explanation((), 0.0)
         calibrated = "temperature_" in vars(self)
         return explained(
             self.model_,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Callable, Iterable, Sequence, Sized
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -84,12 +84,13 @@ class StructuredEstimator(Task[ModelFacts, Source]):
         Y: Examples | None = None,
         sample_weight: Column = None,
         *,
+        y: Examples | None = None,
         cluster: Workers = None,
         checkpoint: Folder = None,
         checkpoint_every: float = 30.0,
         callbacks: Sequence[Callback] = (),
     ) -> Self:
-        """Train on inputs and true answers, one of each per example.
+        """Train on inputs and true answers, one of each per example; ``y`` is another name of ``Y``.
 
         X may be a source of both (see ``maxmargin.data.open``) that need not fit into memory: it is read once for
         the sizes of the model, and once in every epoch. ``memory`` bounds what is kept of it. The last four parameters
@@ -101,14 +102,21 @@ class StructuredEstimator(Task[ModelFacts, Source]):
         which cost the most, are made side by side. ``memory=`` bounds what is kept here.
         """
         run = Run(checkpoint, checkpoint_every, callbacks, cluster)
-        return training.fit(self, X, run, Y=Y, sample_weight=sample_weight)
+        return training.fit(self, X, run, Y=either_name(Y, y), sample_weight=sample_weight)
 
-    def certify(self, X: Examples | Source, Y: Examples | None = None, sample_weight: Column = None) -> Certificate:
+    def certify(
+        self,
+        X: Examples | Source,
+        Y: Examples | None = None,
+        sample_weight: Column = None,
+        *,
+        y: Examples | None = None,
+    ) -> Certificate:
         """Bounds on the optimum of the training problem, recomputed from weights and dual variables alone.
 
         On data other than the training data the bounds are those of the problem on that data. X may be a source.
         """
-        return training.certify(self, X, Y=Y, sample_weight=sample_weight)
+        return training.certify(self, X, Y=either_name(Y, y), sample_weight=sample_weight)
 
     @property
     def _alpha(self) -> Planes:
@@ -228,7 +236,7 @@ def paired(data: Data) -> Data:
 
 def check_inputs(X: object, name: str = "X") -> Any:
     """A list with one entry per example, and at least one."""
-    X = X.to_list() if isinstance(X, Listed) else X  # a pandas Series is asked by its index, not by 0, 1, 2, …
+    X = X.to_list() if isinstance(X, Listed) else listed(X)  # a pandas Series is asked by its index, not by 0, 1, 2, …
     X = checked_sparse(X, name) if sp.issparse(X) else X
     if not isinstance(X, Sized) or isinstance(X, str | dict) or not getattr(X, "ndim", 1):
         raise ValueError(f"{name} must be a list with one entry per example, got {shown(X)}.")
@@ -236,6 +244,18 @@ def check_inputs(X: object, name: str = "X") -> Any:
     if count(X) == 0:
         raise ValueError(f"{name} has no examples. Give a list with at least one.")
     return X
+
+
+def listed(X: Any) -> Any:
+    """What can be gone through only once, as a list; anything else as it is."""
+    return list(X) if isinstance(X, Iterable) and not isinstance(X, Sized) else X
+
+
+def either_name(Y: Examples | None, y: Examples | None) -> Examples | None:
+    """The true answers, which may be called ``y`` as elsewhere in scikit-learn."""
+    if Y is not None and y is not None:
+        raise ValueError("Y and y are two names of the same, the true answers. Give one of them.")
+    return y if Y is None else Y
 
 
 def best_answers(model: Any, X: Examples, w: np.ndarray) -> Any:
@@ -314,7 +334,7 @@ class StructuralSVM(StructuredEstimator):
     _: KW_ONLY
     max_passes: int = 1000
 
-    def partial_fit(self, X: Examples, Y: Examples) -> StructuralSVM:
+    def partial_fit(self, X: Examples, Y: Examples | None = None, *, y: Examples | None = None) -> StructuralSVM:
         """Learn from one more chunk of a stream, of which nothing but constraints is kept.
 
         Sizes that the model takes from data are taken from the first chunk: give them if it may not show all.
@@ -322,7 +342,7 @@ class StructuralSVM(StructuredEstimator):
         ``coef_`` is an average of the weights along the stream. A chunk may be a single example. With ``memory`` a
         stream may go on for ever: constraints of the oldest examples are then frozen, and only their sum is kept.
         """
-        return training.partial_fit(self, X, Y=Y)
+        return training.partial_fit(self, X, Y=either_name(Y, y))
 
     def _check_settings(self) -> None:
         super()._check_settings()
@@ -341,9 +361,16 @@ class StructuralSVM(StructuredEstimator):
         check_is_fitted(self)
         return best_answers(self.model_, X, self.coef_)
 
-    def score(self, X: Examples, Y: Examples, sample_weight: Column = None) -> float:
+    def score(
+        self,
+        X: Examples,
+        Y: Examples | None = None,
+        sample_weight: Column = None,
+        *,
+        y: Examples | None = None,
+    ) -> float:
         """Minus the mean loss of the answers: higher is better, 0 is perfect."""
-        X, Y = check_pairs(X, Y)
+        X, Y = check_pairs(X, either_name(Y, y))
         return -mean_loss(self.model_, Y, self.predict(X), sample_weight)
 
     def _report_content(self, data: Data) -> ReportContent:

@@ -14,6 +14,7 @@ Estimators of rows have these methods in ``linear.py``, those of searched answer
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -165,7 +166,8 @@ def fit(task: T, X: object, run: Run, **others: Any) -> T:
             kind = Holder if run.cluster is None else OnWorkers
             with closing(kind(task, source, facts, run)) as holder:
                 try:
-                    solutions = _solutions(task, holder, run)
+                    judged = replace(run, callbacks=_judges(task, facts, holder, callbacks))
+                    solutions = _solutions(task, holder, judged)
                 except (OracleError, MemoryError) as error:
                     so_far = getattr(error, "solution", None)
                     if so_far is not None and so_far.history and not holder.local[0].constraints.closed:
@@ -179,6 +181,28 @@ def fit(task: T, X: object, run: Run, **others: Any) -> T:
             task._warn_unfinished(solutions)
             task._remember(source, facts)
     return task
+
+
+class _Judge:
+    """A callback that is given the estimator with the weights of each pass."""
+
+    def __init__(self, judge: Callable[[Record, Callable[[], Any]], object], task: Task, facts: Any) -> None:
+        self.judge, self.task, self.facts = judge, task, facts
+
+    def weighed(self, record: Record, weights: Callable[[], np.ndarray]) -> object:
+        return self.judge(record, lambda: self._fitted(weights().copy()))
+
+    def _fitted(self, weights: np.ndarray) -> Task:
+        found = copy.copy(self.task)
+        found._learned(self.facts, [weights])
+        return found
+
+
+def _judges(task: Task, facts: Any, holder: Holder, callbacks: Iterable[Any]) -> tuple[Any, ...]:
+    """The callbacks; those that judge are given the estimator, if there is one problem whose weights are its own."""
+    if len(holder.problems) > 1:
+        return tuple(callbacks)
+    return tuple(_Judge(c.judge, task, facts) if hasattr(c, "judge") else c for c in callbacks)
 
 
 def _solutions(task: Task, holder: Holder, run: Run) -> list[Solution]:
@@ -302,10 +326,17 @@ def path(
         raise ValueError(f"{name} is an empty list. Give the values to fit for, such as {name}=[0.1, 1.0].")
     for value in values if name == "C" else ():
         inputs.check_positive(name, value)  # the last one too, before the first is fitted
-    steps: list[E] = []
+    return list(steps_of_path(estimator, X, y, name, values, fit_params))
+
+
+def steps_of_path(
+    estimator: E, X: object, y: object, name: str, values: Iterable[float], options: dict[str, Any]
+) -> Iterator[E]:
+    """The fits of ``path`` one by one, for those who may stop before the last."""
+    before: E | None = None
     for value in values:
         step = clone(estimator).set_params(**{name: value}, warm_start=True)
-        if steps:
-            step._begin_like(steps[-1])
-        steps.append(step.fit(X, y, **fit_params))
-    return [step.set_params(warm_start=estimator.warm_start) for step in steps]
+        if before is not None:
+            step._begin_like(before)
+        before = step.fit(X, y, **options)
+        yield before.set_params(warm_start=estimator.warm_start)

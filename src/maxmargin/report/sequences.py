@@ -42,7 +42,7 @@ def content(estimator: SequenceSVM, data: Data) -> ReportContent:
 def _compare(estimator: SequenceSVM, data: Data, told: ReportContent) -> None:
     answers, lengths, segments = Answers(), [], SegmentCounts()
     for X, Y in data.pairs():
-        truths, found = [y.tolist() if hasattr(y, "tolist") else list(y) for y in Y], estimator.predict(X)
+        truths, found = [y.tolist() if hasattr(y, "tolist") else list(y) for y in Y], estimator.predict(X).tolist()
         if estimator.segments is not None:
             segments.add(truths, found)
         for x, truth, answer in zip(X, truths, found, strict=True):

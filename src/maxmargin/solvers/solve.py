@@ -65,7 +65,8 @@ def solve(
         Dual variables to start from; made feasible first, so those of a neighbouring problem will do.
     callbacks : iterable of functions
         Each is given one ``Record`` per pass. One with a method ``during`` is also told, in the midst of long passes,
-        the number of the pass, the share of it that is done, and the seconds since the start.
+        the number of the pass, the share of it that is done, and the seconds since the start. One with a method
+        ``weighed`` is not called, but told there: it gets the record and a function that returns the weights.
     checkpoint : Checkpoint or None
         Where the run is saved now and then, and goes on from if something was saved there.
     """
@@ -145,7 +146,11 @@ def solve(
                 exact=bool(np.isfinite(best.upper.excess)),
             )
             history.append(record)
-            if any([callback(record) is True for callback in callbacks]) or certificate or state.stuck:
+            if (
+                any([_told(callback, record, state.weights) is True for callback in callbacks])
+                or certificate
+                or state.stuck
+            ):
                 break
             save()
         if certificate is None:
@@ -173,6 +178,11 @@ def solve(
     converged = _meets(certificate.lower, best.upper, tol)
     stuck = bool(state.stuck) and not converged and not interrupted
     return Solution(weights, state.alpha, certificate, history, converged, interrupted, stuck, best.upper.total)
+
+
+def _told(callback: Any, record: Record, weights: Callable[[], np.ndarray]) -> object:
+    """What a callback has to say of a pass; one with a method ``weighed`` may ask for the weights."""
+    return callback.weighed(record, weights) if hasattr(callback, "weighed") else callback(record)
 
 
 def _check_call(problem: object, solver: object, tol: object, max_passes: object) -> None:
