@@ -117,7 +117,7 @@ CASES = {"chain": _chain, "classes": _classes, "graph": _graph, "multilabel": _m
 def _oracle(model, X, Y, size, kind="any order"):
     source = SOURCES[kind](X, Y, size)
     sizes = Sizes(model)
-    layout = survey(source, sizes.look)
+    layout = survey(source, sizes.add)
     return SourcedOracle(sizes.result(), source, layout)
 
 

@@ -115,7 +115,7 @@ def _agree(ours, theirs, strength=1.0, tol=TOL):
     assert lower <= upper * (1 + 1e-9)
     # Ω(w) − Ω(w*) ≥ strength/2·‖w − w*‖²; float32 data and its rounding are the rest.
     radius = sum(np.sqrt(2 * max(svm.certificate_.upper - lower, 0.0) / strength) for svm in (ours, theirs))
-    distance = np.linalg.norm(ours._flat_weights() - theirs._flat_weights())
+    distance = np.linalg.norm(ours._table() - theirs._table())
     assert distance <= 1.01 * radius + 1e-6
 
 
