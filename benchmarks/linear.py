@@ -28,6 +28,7 @@ REFERENCE_TOL = 1e-8
 LADDER = [10 ** (-k / 2) for k in range(-1, 15)]
 PEERS = ["LIBLINEAR", "scikit-learn"]
 LARGEST = ["covtype", "MNIST Crammer-Singer", "news20 one-vs-rest"]
+THREADED = [*LARGEST, "news20 binary", "news20 Crammer-Singer"]
 SHARES = [1 / 8, 1 / 4, 1 / 2, 1.0]
 
 
@@ -113,17 +114,17 @@ def table(problem: Problem, C: float, args: argparse.Namespace) -> dict[str, Any
         return Cell(worker, C, args.budget).measure(args.targets, args.repeats)
 
 
-def threads(problem: Problem, args: argparse.Namespace) -> dict[str, Any]:
-    """One thread against two at C = 1, gap 1e-4, in turns."""
+def threads(problem: Problem, C: float, args: argparse.Namespace) -> dict[str, Any]:
+    """One thread against two at gap 1e-4, in turns."""
     seconds: dict[str, list[float]] = {"maxmargin": [], "maxmargin, 2 threads": []}
     with Worker(problem) as worker:
         for _ in range(max(2, args.repeats)):
             for name, times in seconds.items():
-                run = worker.run(name, 1.0, 1e-4, args.budget)
+                run = worker.run(name, C, 1e-4, args.budget)
                 if not run.finished:
-                    return {"problem": problem.name, "out_of_time": name, "budget": args.budget}
+                    return {"problem": problem.name, "C": C, "out_of_time": name, "budget": args.budget}
                 times.append(run.seconds[0])
-    return {"problem": problem.name, "tol": 1e-4, "seconds": seconds}
+    return {"problem": problem.name, "C": C, "tol": 1e-4, "seconds": seconds}
 
 
 def growth(problem: Problem, args: argparse.Namespace) -> dict[str, Any]:
@@ -150,8 +151,10 @@ def plan(args: argparse.Namespace) -> Iterator[tuple[str, Callable[[], dict[str,
     yield "startup", lambda: startup(args.repeats)
     for problem in problems:
         yield f"memory/{problem.name}", lambda p=problem: peak_memory(p, args)
-    for problem in largest:
-        yield f"threads/{problem.name}", lambda p=problem: threads(p, args)
+    for C in (1.0, 100.0):
+        for problem in problems:
+            if problem.name in THREADED:
+                yield f"threads/{problem.name}/C={C:g}", lambda p=problem, C=C: threads(p, C, args)
     for problem in largest:
         # Parts of the data make no sense of a subset that is already small.
         if not args.quick:
