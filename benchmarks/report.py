@@ -171,16 +171,12 @@ def threads_section(cells: dict[str, Any]) -> str:
     for cell in cells.values():
         which = [cell["problem"], f"{cell['C']:g}"]
         if "seconds" not in cell:
-            rows.append(
-                [cell["problem"], f"{cell['C']:g}", f"> {cell['budget']:g} s", "", "", "**miss** (out of time)"]
-            )
+            rows.append([*which, f"> {cell['budget']:g} s", "", "", "**miss** (out of time)"])
             continue
         one, two = cell["seconds"].values()
         gain = min(one) / min(two)
         verdict = "met" if gain >= THREADS_GOAL else f"**miss** ({gain:.2f}{TIMES})"
-        rows.append(
-            [cell["problem"], f"{cell['C']:g}", seconds_text(one), seconds_text(two), f"{gain:.2f}{TIMES}", verdict]
-        )
+        rows.append([*which, seconds_text(one), seconds_text(two), f"{gain:.2f}{TIMES}", verdict])
     header = ["problem", "C", "n_jobs=1", "n_jobs=2", "gain", f"goal {THREADS_GOAL}{TIMES}"]
     return "## Two threads, gap 1e-4\n\n" + markdown_table(header, rows)
 
