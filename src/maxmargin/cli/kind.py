@@ -81,7 +81,7 @@ class Kind(ABC, Generic[D]):
         """The data that a report is about, and what it is called."""
         if test is None:
             return data, f"training {self.what} ({named(self.args.data)})"
-        return test, f"test {self.what} ({named(self.args.test)})"
+        return test, f"test {self.what} ({named(self.args.test) if self.args.test else 'held out'})"
 
     @abstractmethod
     def facts(self, data: D) -> dict[str, Any]:
