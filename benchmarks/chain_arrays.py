@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin.data.sequences import Sequences
-from maxmargin.inference.viterbi import viterbi
 from maxmargin.kernels import compiled
 from maxmargin.kernels.chains import label_scores
+from maxmargin.kernels.viterbi import viterbi
 
 
 class ChainArrays(NamedTuple):

@@ -15,7 +15,6 @@ from maxmargin import Problem, StructuralSVM, solve
 from maxmargin.checks import check_model
 from maxmargin.constraints import Searched
 from maxmargin.data.sequences import Sequences
-from maxmargin.inference import semi_markov as inference
 from maxmargin.kernels import semi_markov as kernels
 from maxmargin.models import Chain, SemiMarkov
 from maxmargin.regularizers import L2
@@ -287,8 +286,8 @@ def test_kernels_equal_their_source(loss, rng):
     found = np.zeros(5, np.int32), np.zeros(5, np.int32)
     nobody = np.empty(0, np.int32)
     common = model._arguments(X, w)
-    equals_its_source(inference.search, *common, ids, *costs, *Y, first, *found)
-    equals_its_source(inference.search, *common, ids, 1, np.empty(0), -1, nobody, nobody, first, *found)
+    equals_its_source(kernels.search, *common, ids, *costs, *Y, first, *found)
+    equals_its_source(kernels.search, *common, ids, 1, np.empty(0), -1, nobody, nobody, first, *found)
     equals_its_source(kernels.losses, X.offsets, *Y, *costs, ids, *Z, first)
     equals_its_source(kernels.segments, first, *Z, 0, np.zeros(3, np.int64))
     tokens = (X.indptr, X.indices, X.values)

@@ -11,8 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..data.sequences import Sequences
-from ..inference import second_order, viterbi
-from ..kernels import chains as kernels
+from ..kernels import chains as kernels, second_order, viterbi
 from ..validation import one_of, shown
 from . import labelling
 from .rounding import LabellingErrors, whole_sums

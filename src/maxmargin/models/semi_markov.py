@@ -13,7 +13,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..data.sequences import Sequences
-from ..inference import semi_markov as inference
 from ..kernels import semi_markov as kernels
 from ..problem import Rivals, Rows
 from ..validation import one_of, shown, whole
@@ -274,7 +273,7 @@ class SemiMarkov:
         X = Sequences.of(X, self._sizes()[1])
         found = Segmentation(np.empty(X.n_tokens, np.int32), np.empty(X.n_tokens, np.int32))
         none = (kernels.TOKENS, np.empty(0), _NOWHERE, labelling.NO_LABELS, labelling.NO_LABELS)
-        scores = inference.search(*self._arguments(X, w), np.arange(len(X)), *none, X.offsets, *found)
+        scores = kernels.search(*self._arguments(X, w), np.arange(len(X)), *none, X.offsets, *found)
         if not np.isfinite(scores).all():
             i = int(np.argmin(np.isfinite(scores)))
             for what, numbers in (("The weights", w), (f"The features of sequence {i}", X[i].data)):
@@ -443,7 +442,7 @@ class SemiMarkovOracle:
     def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
         first = labelling.starts(self.X.offsets, ids)
         found = Segmentation(np.empty(first[-1], np.int32), np.empty(first[-1], np.int32))
-        inference.search(*self.model._arguments(self.X, w), ids, *self.costs, *self.y, first, *found)
+        kernels.search(*self.model._arguments(self.X, w), ids, *self.costs, *self.y, first, *found)
         rivals = self._planes(ids, first, found)
         return replace(rivals, rounding=partial(self.errors.of_search, ids, w))
 

@@ -9,8 +9,8 @@ one label per position that is needed. That leaves a forward loop the processor 
 
 import numpy as np
 
-from ..kernels import compiled
-from ..kernels.chains import label_scores, node_scores
+from . import compiled, inlined
+from .chains import label_scores, node_scores
 
 
 @compiled
@@ -70,11 +70,13 @@ def search(tokens, offsets, w, bias, pairs, ids, cost, scale, y, out_first, out)
     score = np.empty((longest, n_labels))
     value = np.empty((longest, n_labels))
     path = np.empty(longest, np.int64)
-    scores = np.empty(ids.size)
+    scores = np.zeros(ids.size)
     for p in range(ids.size):
         i = ids[p]
         t0 = offsets[i]
         t1 = offsets[i + 1]
+        if t1 == t0:
+            continue
         factor = scale[i] if y.size > 0 else 0.0
         node_scores(tokens, t0, t1, n_labels, w, bias, cost, factor, y, score)
         scores[p] = viterbi(score, t1 - t0, transition, start, end, value, path)
@@ -143,6 +145,40 @@ def search_slack(tokens, offsets, w, bias, pairs, ids, cost, scale, y, out_first
             last = np.int64(chosen)
 
 
+@inlined
+def keep(candidate, label, r, value, before, rank):
+    """Put a candidate in its place among the best so far, which descend; it goes on from the r-th best at ``label``."""
+    q = value.size - 1
+    while q > 0 and value[q - 1] < candidate:
+        value[q] = value[q - 1]
+        before[q] = before[q - 1]
+        rank[q] = rank[q - 1]
+        q -= 1
+    value[q] = candidate
+    before[q] = label
+    rank[q] = r
+
+
+@compiled
+def best_first(final, n_best):
+    """Where the ``n_best`` largest scores stand, largest first, as far as they belong to a labelling."""
+    order = np.argsort(-final)
+    count = 0
+    while count < min(n_best, order.size) and final[order[count]] > -np.inf:
+        count += 1
+    return order[:count]
+
+
+@inlined
+def lead(total, label):
+    """By how much the score of a label is ahead of all others."""
+    other = -np.inf
+    for k in range(total.size):
+        if k != label:
+            other = max(other, total[k])
+    return total[label] - other
+
+
 @compiled
 def k_best(tokens, offsets, w, bias, pairs, n_best):
     """The ``n_best`` best labellings of the first example, best first: (labels, scores)."""
@@ -165,31 +201,20 @@ def k_best(tokens, offsets, w, bias, pairs, n_best):
                     candidate = value[t - 1, j, r] + transition[j, k] + score[t, k]
                     if candidate <= value[t, k, n_best - 1]:
                         break
-                    q = n_best - 1
-                    while q > 0 and value[t, k, q - 1] < candidate:
-                        value[t, k, q] = value[t, k, q - 1]
-                        before[t, k, q] = before[t, k, q - 1]
-                        rank[t, k, q] = rank[t, k, q - 1]
-                        q -= 1
-                    value[t, k, q] = candidate
-                    before[t, k, q] = j
-                    rank[t, k, q] = r
+                    keep(candidate, j, r, value[t, k], before[t, k], rank[t, k])
     final = np.empty(n_labels * n_best)
     for k in range(n_labels):
         for r in range(n_best):
             final[k * n_best + r] = value[n - 1, k, r] + end[k]
-    order = np.argsort(-final)
-    count = 0
-    while count < min(n_best, order.size) and final[order[count]] > -np.inf:
-        count += 1
-    paths = np.empty((count, n), np.int32)
-    for q in range(count):
+    order = best_first(final, n_best)
+    paths = np.empty((order.size, n), np.int32)
+    for q in range(order.size):
         k = order[q] // n_best
         r = order[q] % n_best
         for t in range(n - 1, -1, -1):
             paths[q, t] = k
             k, r = before[t, k, r], rank[t, k, r]
-    return paths, final[order[:count]]
+    return paths, final[order]
 
 
 @compiled
@@ -206,6 +231,8 @@ def margins(tokens, offsets, w, bias, pairs, y):
     for i in range(offsets.size - 1):
         t0 = offsets[i]
         n = offsets[i + 1] - t0
+        if n == 0:
+            continue
         label_scores(indptr, indices, values, t0, t0 + n, n_labels, w, bias, score)
         for k in range(n_labels):
             behind[0, k] = start[k]
@@ -219,13 +246,7 @@ def margins(tokens, offsets, w, bias, pairs, y):
                     after = transition[k, j] + score[n - t, j] + ahead[n - t, j]
                     ahead[n - 1 - t, k] = max(ahead[n - 1 - t, k], after)
         for t in range(n):
-            own = -np.inf
-            other = -np.inf
             for k in range(n_labels):
-                total = behind[t, k] + score[t, k] + ahead[t, k]
-                if k == y[t0 + t]:
-                    own = total
-                else:
-                    other = max(other, total)
-            out[t0 + t] = own - other
+                score[t, k] = behind[t, k] + score[t, k] + ahead[t, k]
+            out[t0 + t] = lead(score[t], y[t0 + t])
     return out

@@ -11,9 +11,9 @@ so this never changes the result. Forbidden pairs have −∞ in ``transition``;
 
 import numpy as np
 
-from ..kernels import compiled, inlined
-from ..kernels.chains import label_scores, node_scores
-from .viterbi import longest_of
+from . import compiled, inlined
+from .chains import label_scores, node_scores
+from .viterbi import best_first, keep, lead, longest_of
 
 
 @compiled
@@ -109,12 +109,11 @@ def search(tokens, offsets, w, bias, pairs, triple, ids, cost, scale, y, out_fir
     low = np.empty((n_labels, n_labels))
     high = np.empty((n_labels, n_labels))
     spans_of(triple, transition, low, high)
-    scores = np.empty(ids.size)
+    scores = np.zeros(ids.size)
     for p in range(ids.size):
         i = ids[p]
         t0 = offsets[i]
         t1 = offsets[i + 1]
-        scores[p] = 0.0
         if t1 == t0:
             continue
         factor = scale[i] if y.size > 0 else 0.0
@@ -147,27 +146,16 @@ def k_best(tokens, offsets, w, bias, pairs, triple, n_best):
                         candidate = value[t - 1, a, b, r] + triple[a, b, c] + transition[b, c] + score[t, c]
                         if candidate <= value[t, b, c, n_best - 1]:
                             break
-                        q = n_best - 1
-                        while q > 0 and value[t, b, c, q - 1] < candidate:
-                            value[t, b, c, q] = value[t, b, c, q - 1]
-                            before[t, b, c, q] = before[t, b, c, q - 1]
-                            rank[t, b, c, q] = rank[t, b, c, q - 1]
-                            q -= 1
-                        value[t, b, c, q] = candidate
-                        before[t, b, c, q] = a
-                        rank[t, b, c, q] = r
+                        keep(candidate, a, r, value[t, b, c], before[t, b, c], rank[t, b, c])
     firsts = n_labels if n > 1 else 1
     final = np.empty(firsts * n_labels * n_best)
     for b in range(firsts):
         for c in range(n_labels):
             for r in range(n_best):
                 final[(b * n_labels + c) * n_best + r] = value[n - 1, b, c, r] + end[c]
-    order = np.argsort(-final)
-    count = 0
-    while count < min(n_best, order.size) and final[order[count]] > -np.inf:
-        count += 1
-    paths = np.empty((count, n), np.int32)
-    for q in range(count):
+    order = best_first(final, n_best)
+    paths = np.empty((order.size, n), np.int32)
+    for q in range(order.size):
         b, c = divmod(order[q] // n_best, n_labels)
         r = order[q] % n_best
         for t in range(n - 1, -1, -1):
@@ -176,7 +164,7 @@ def k_best(tokens, offsets, w, bias, pairs, triple, n_best):
             r = rank[t, b, c, r]
             c = b
             b = a
-    return paths, final[order[:count]]
+    return paths, final[order]
 
 
 @compiled
@@ -194,6 +182,8 @@ def margins(tokens, offsets, w, bias, pairs, triple, y):
     for i in range(offsets.size - 1):
         t0 = offsets[i]
         n = offsets[i + 1] - t0
+        if n == 0:
+            continue
         label_scores(indptr, indices, values, t0, t0 + n, n_labels, w, bias, score)
         begin(score, n, transition, start, behind)
         for t in range(2, n):
@@ -228,12 +218,5 @@ def margins(tokens, offsets, w, bias, pairs, triple, y):
                     if t == 1:
                         total[0, a] = max(total[0, a], whole)
         for t in range(n):
-            own = -np.inf
-            other = -np.inf
-            for k in range(n_labels):
-                if k == y[t0 + t]:
-                    own = total[t, k]
-                else:
-                    other = max(other, total[t, k])
-            out[t0 + t] = own - other
+            out[t0 + t] = lead(total[t], y[t0 + t])
     return out

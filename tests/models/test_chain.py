@@ -10,8 +10,7 @@ from hypothesis import given, settings, strategies as st
 from user_models import dense, is_allowed, labellings
 
 from maxmargin.data.sequences import Sequences
-from maxmargin.inference import second_order, viterbi
-from maxmargin.kernels import chains as chain_kernels
+from maxmargin.kernels import chains as chain_kernels, second_order, viterbi
 from maxmargin.models import Chain
 
 EXAMPLES = settings(max_examples=60, deadline=None)
