@@ -59,6 +59,18 @@ def test_two_threads_reach_the_same_optimum(eager, kind):
     assert two.certificate.upper == pytest.approx(one.certificate.upper, rel=1e-5)
 
 
+def test_threads_are_woken_for_the_values_that_sweeps_read(monkeypatch, rng):
+    full = rng.uniform(1.0, 2.0, size=(600, 40))
+    with_zeros = np.where(rng.random(full.shape) < 0.1, full, 0.0)
+    y = rng.integers(0, 3, size=600).astype(np.int32)
+    n_rounds = []
+    monkeypatch.setattr(parallel, "_WORTH_A_THREAD", full.size * 3 / 4)
+    for X in (full, with_zeros):
+        p = Problem(multiclass(as_rows(X), y, 1.0 - np.eye(3), np.ones(1)), L2())
+        n_rounds.append(parallel.rounds(p, DualCoordinate(0).start(p), 2))
+    assert n_rounds == [2, 0]
+
+
 @pytest.fixture
 def many_threads(monkeypatch):
     monkeypatch.setattr(parallel, "_WORTH_A_THREAD", 0)

@@ -125,6 +125,11 @@ class Closed(ABC):
         if self._few_nonzeros:
             self._arrays = without_zeros(self.rows, self._few_nonzeros).arrays
 
+    @property
+    def n_read(self) -> int:
+        """Values of rows that one sweep over all examples reads."""
+        return self._arrays.data.size
+
     def sweep(
         self,
         alpha: np.ndarray,

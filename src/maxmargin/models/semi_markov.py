@@ -54,7 +54,7 @@ class SemiMarkov:
     loss : {"hamming", "normalized_hamming", "segments"}
         With "hamming", the number of tokens whose label is wrong, or at which a segment begins in one of y and ŷ only:
         Hamming loss of the tags B-label, I-label. With "normalized_hamming", their share. With "segments",
-        |y \\ ŷ| + |ŷ \\ y|: true segments that are missed and answered ones that are wrong, in one of start, end and
+        the segments of y that ŷ lacks and those of ŷ that y lacks: missed and wrong ones, which differ in start, end or
         label; those of the label ``outside`` do not count. The share needs answers that cover every token.
     boundaries : bool
         Whether the features of the first and of the last token of a segment have weights of their own.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # Multiply-adds that make it worth waking a thread, and the most rounds a sweep is cut into: the more rounds,
 # the less the threads work on outdated weights.
-_WORTH_A_THREAD = 20_000_000
+_WORTH_A_THREAD = 5_000_000
 _MOST_ROUNDS = 16
 
 
@@ -30,7 +30,7 @@ def rounds(problem: Problem, state: DualState, threads: int) -> int:
     constraints = problem.in_memory
     if not constraints.by_example:
         return 0
-    per_example = constraints.rows.n_stored / constraints.n_examples * problem.n_weights / constraints.rows.n_weights
+    per_example = constraints.n_read / constraints.n_examples * problem.n_weights / constraints.rows.n_weights
     work = per_example * state.active
     # Copying v and adding up its changes is work too, and all of it waits for memory.
     worth = max(_WORTH_A_THREAD, 50 * problem.n_weights) * threads
