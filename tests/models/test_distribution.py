@@ -6,7 +6,6 @@ from compiled import equals_its_source
 from hypothesis import given, settings, strategies as st
 from user_models import labellings
 
-from maxmargin.data.sequences import Sequences
 from maxmargin.kernels import marginals as kernels
 from maxmargin.models import Chain
 from maxmargin.models.distribution import ChainDistribution, ChainScores, Span, calibrated
@@ -141,13 +140,9 @@ def test_a_sequence_without_a_labelling_and_weights_that_are_not_finite_are_name
         ChainDistribution(model, X, np.zeros(model.n_weights)).log_spans([Span(1, 0, np.ones((1, 2), bool))])
 
 
-def test_more_than_pairs_of_labels_is_refused():
-    class WithTriples(Chain):
-        def _arguments(self, X, w):
-            return *super()._arguments(X, w), np.zeros((2, 2, 2))
-
+def test_chains_of_second_order_have_no_probabilities():
     with pytest.raises(ValueError, match=r"chains of first order.*Fit with order=1"):
-        ChainScores(WithTriples(2, 1), [np.ones((2, 1))], np.zeros(6))
+        ChainScores(Chain(2, 1, order=2), [np.ones((2, 1))], np.zeros(14))
 
 
 @pytest.mark.parametrize("offsets", [False, True])
@@ -227,14 +222,3 @@ def test_kernels_equal_their_source(forbid, rng):
     masks = np.array([[True, False, True], [False, True, True], [True, True, False]])
     ids, first, ends = np.array([1, 2]), np.array([0, 3]), np.array([0, 2, 3])
     equals_its_source(kernels.span_log_probabilities, table, scores.offsets, pairs, ids, first, ends, masks)
-
-
-def test_storage_makes_no_difference(rng):
-    model = Chain(3, 2)
-    X, w = [rng.normal(size=(n, 2)) for n in (2, 3)], rng.normal(size=15)
-    for a, b in zip(
-        ChainDistribution(model, X, w).marginals(),
-        ChainDistribution(model, Sequences.of(X), w).marginals(),
-        strict=True,
-    ):
-        np.testing.assert_array_equal(a, b)

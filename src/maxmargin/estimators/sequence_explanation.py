@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..data.sequences import Sequences
-from ..models.chain import Chain
-from ..models.distribution import ChainScores
+from ..models.chain import Chain, labels_of
 from .sequence_data import as_sequences
 from .structured import Examples, StructuredEstimator
 
@@ -29,15 +28,15 @@ class Contribution:
 
     Parameters
     ----------
-    kind : {"feature", "bias", "transition", "start", "end"}
+    kind : {"feature", "bias", "transition", "start", "end", "triple"}
     token : int
-        Where it is; of a transition, where it ends.
+        Where it is; of a transition or a triple, where it ends.
     name : object
-        Of a feature its name, of others the label, or the two labels, of the best labelling.
-    instead : object
-        The label, or the two labels, of the runner-up.
+        Of a feature its name, of others what ``label`` is.
     label : object
-        The label of the best labelling.
+        The label of the best labelling; of a transition or a triple a tuple of labels.
+    instead : object
+        The same of the runner-up.
     value : float
         By how much it speaks for the best labelling.
     """
@@ -50,7 +49,7 @@ class Contribution:
     value: float
 
     def __str__(self) -> str:
-        if self.kind == "transition":
+        if self.kind in ("transition", "triple"):
             what = f"{' → '.join(map(str, self.label))} over {' → '.join(map(str, self.instead))}"
         else:
             what = {"bias": "bias", "start": f"starts with {self.label}", "end": f"ends with {self.label}"}.get(
@@ -157,124 +156,58 @@ def explained(
     probabilities: np.ndarray | None,
 ) -> Explanation:
     """The explanation of one sequence."""
-    best = model.predict_all(x, w)[0]
-    scores = ChainScores(model, x, w)
-    around = _Around(scores, best)
-    difference = _Difference(model, x, w, scores, names, classes)
+    (best,), (score,) = model.scored(x, w)
+    terms = _Terms(model, x, w, names, classes)
     told = []
-    for t, label in enumerate(best.tolist()):
-        other, margin = around.runner_up(t)
-        rival = None if other is None else around.labelling(t, other)
+    for t, (rival, runner_up) in enumerate(model.runners_up(x[0], w, best)):
+        there = np.isfinite(runner_up)
         told.append(
             TokenExplanation(
                 index=t,
                 token=tokens[t],
-                label=classes[label],
-                margin=margin,
-                runner_up=None if other is None else classes[other],
-                runner_up_labels=None if rival is None else [classes[k] for k in rival.tolist()],
-                contributions=() if rival is None else difference.between(best, rival),
-                probability=None if probabilities is None else float(probabilities[t, label]),
+                label=classes[best[t]],
+                margin=float(score - runner_up),
+                runner_up=classes[rival[t]] if there else None,
+                runner_up_labels=[classes[k] for k in rival.tolist()] if there else None,
+                contributions=terms.difference(best, rival) if there else (),
+                probability=None if probabilities is None else float(probabilities[t, best[t]]),
             )
         )
-    return Explanation(tuple(told), float(scores.of([best])[0][0]))
+    return Explanation(tuple(told), float(score))
 
 
-class _Around:
-    """The best scores of the labels on either side of every token, given its label."""
+class _Terms:
+    """The terms of the scores of labellings."""
 
-    def __init__(self, scores: ChainScores, best: np.ndarray) -> None:
-        self._score, (self._transition, start, end) = scores.table, scores.pairs
-        self._best = best
-        n, K = self._score.shape
-        self._behind, self._ahead = np.empty((n, K)), np.empty((n, K))
-        for t in range(n):
-            before = start if t == 0 else (self._reached(t - 1)[:, None] + self._transition).max(axis=0)
-            self._behind[t] = before
-        for t in range(n - 1, -1, -1):
-            self._ahead[t] = end if t == n - 1 else (self._transition + self._leads(t + 1)).max(axis=1)
-
-    def _reached(self, t: int) -> np.ndarray:
-        return self._behind[t] + self._score[t]
-
-    def _leads(self, t: int) -> np.ndarray:
-        return self._ahead[t] + self._score[t]
-
-    def runner_up(self, t: int) -> tuple[int | None, float]:
-        """The other label of the highest score at a token, and by how much it is behind."""
-        total = self._behind[t] + self._leads(t)
-        others = total.copy()
-        others[self._best[t]] = -np.inf
-        other = int(others.argmax())
-        margin = float(total[self._best[t]] - others[other])
-        return (other, margin) if np.isfinite(margin) else (None, np.inf)
-
-    def labelling(self, t: int, label: int) -> np.ndarray:
-        """The best labelling that has this label at this token: it leaves the best of all only around there."""
-        found = self._best.copy()
-        found[t] = label
-        for s in range(t - 1, -1, -1):
-            k = int((self._reached(s) + self._transition[:, found[s + 1]]).argmax())
-            if k == found[s]:
-                break  # before a label that both share, the best one of all is best
-            found[s] = k
-        for s in range(t + 1, found.size):
-            k = int((self._transition[found[s - 1]] + self._leads(s)).argmax())
-            if k == found[s]:
-                break
-            found[s] = k
-        return found
-
-
-class _Difference:
-    """The score of one labelling minus that of another, term by term."""
-
-    def __init__(
-        self,
-        model: Chain,
-        x: Sequences,
-        w: np.ndarray,
-        scores: ChainScores,
-        names: Sequence[Any],
-        classes: Sequence[Any],
-    ) -> None:
-        self._emissions, self._table = model.emissions(w), x[0]
-        self._transition, self._start, self._end = scores.pairs
-        at = model.layout[0]
-        self._bias = w[at : at + len(classes)] if at >= 0 else np.zeros(len(classes))
+    def __init__(self, model: Chain, x: Sequences, w: np.ndarray, names: Sequence[Any], classes: Sequence[Any]) -> None:
+        self._table, self._emissions, self._blocks = x[0], model.emissions(w), model.blocks(w)
         self._names, self._classes = names, classes
 
-    def between(self, best: np.ndarray, other: np.ndarray) -> tuple[Contribution, ...]:
-        found: list[Contribution] = []
-        differs = best != other
-        for t in np.flatnonzero(differs).tolist():
-            found += self._token(t, int(best[t]), int(other[t]))
-        for t in (1 + np.flatnonzero(differs[1:] | differs[:-1])).tolist():
-            pair, instead = (int(best[t - 1]), int(best[t])), (int(other[t - 1]), int(other[t]))
-            found.append(self._between("transition", t, self._transition, pair, instead))
-        for kind, t, table in (("start", 0, self._start), ("end", best.size - 1, self._end)):
-            if best[t] != other[t]:
-                found.append(self._between(kind, t, table, int(best[t]), int(other[t])))
-        found = [one for one in found if one.value != 0.0]
-        return tuple(sorted(found, key=lambda one: -abs(one.value)))
+    def difference(self, best: np.ndarray, other: np.ndarray) -> tuple[Contribution, ...]:
+        """The score of one labelling minus that of another, term by term."""
+        found = [part for t in np.flatnonzero(best != other).tolist() for part in self._features(t, best[t], other[t])]
+        for kind, table in self._blocks.items():
+            here, there = labels_of(kind, best), labels_of(kind, other)
+            gain = table[here] - table[there]
+            first = best.size - gain.size  # whose last label it is
+            for p in np.flatnonzero(gain).tolist():
+                label, instead = (self._said([labels[p] for labels in run]) for run in (here, there))
+                t = 0 if kind == "start" else first + p
+                found.append(Contribution(kind, t, label, label, instead, float(gain[p])))
+        return tuple(sorted(found, key=lambda part: -abs(part.value)))
 
-    def _token(self, t: int, label: int, instead: int) -> Iterator[Contribution]:
+    def _features(self, t: int, label: int, instead: int) -> Iterator[Contribution]:
         row = slice(*self._table.indptr[t : t + 2])
-        for f, value in zip(self._table.indices[row].tolist(), self._table.data[row].tolist(), strict=True):
-            by = float(value * (self._emissions[f, label] - self._emissions[f, instead]))
-            yield self._made("feature", t, self._names[f], label, instead, by)
-        yield self._made(
-            "bias", t, self._classes[label], label, instead, float(self._bias[label] - self._bias[instead])
-        )
+        numbers = self._table.indices[row]
+        gain = self._table.data[row] * (self._emissions[numbers, label] - self._emissions[numbers, instead])
+        for p in np.flatnonzero(gain).tolist():
+            name = self._names[numbers[p]]
+            yield Contribution("feature", t, name, self._classes[label], self._classes[instead], float(gain[p]))
 
-    def _between(self, kind: str, t: int, table: np.ndarray, label: Any, instead: Any) -> Contribution:
-        return self._made(kind, t, self._said(label), label, instead, float(table[label] - table[instead]))
-
-    def _made(self, kind: str, t: int, name: Any, label: Any, instead: Any, value: float) -> Contribution:
-        return Contribution(kind, t, name, self._said(label), self._said(instead), value)
-
-    def _said(self, label: Any) -> Any:
-        return tuple(self._classes[k] for k in label) if isinstance(label, tuple) else self._classes[label]
+    def _said(self, labels: list[int]) -> Any:
+        """A label, or several in a row."""
+        said = tuple(self._classes[k] for k in labels)
+        return said if len(said) > 1 else said[0]
 
 
 class WithExplanations(StructuredEstimator):

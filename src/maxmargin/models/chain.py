@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from itertools import pairwise
 from types import ModuleType
 from typing import Any
 
@@ -15,9 +16,13 @@ from ..kernels import chains as kernels, second_order, viterbi
 from ..validation import one_of, shown
 from . import labelling
 from .rounding import LabellingErrors, whole_sums
+from .sequence_model import SequenceModel, block, switches
+
+BLOCKS = {"bias": 1, "transition": 2, "start": 1, "end": 1, "triple": 3}
+"""The weights behind those of features, in their order, and how many labels in a row each of them is for."""
 
 
-class Chain:
+class Chain(SequenceModel):
     """Sequences of labels: weights for features at every position and for neighbouring labels.
 
         w·φ(x, y) = Σ_t emission[:, y_t]·x_t + Σ_{t>0} transition[y_{t−1}, y_t]  (+ bias, start, end if asked for)
@@ -55,7 +60,9 @@ class Chain:
     array([1, 0, 1], dtype=int32)
     """
 
-    exact = True
+    _impossible = (
+        "every labelling of that length is forbidden. Allow more transitions, or more labels at the start and the end."
+    )
 
     def __init__(
         self,
@@ -87,17 +94,11 @@ class Chain:
         self.start = start
         self.end = end
         self.transitions = transitions
-        self.forbidden = _switches(forbidden)
-        self.forbidden_start = _switches(forbidden_start)
-        self.forbidden_end = _switches(forbidden_end)
+        self.forbidden = switches(forbidden)
+        self.forbidden_start = switches(forbidden_start)
+        self.forbidden_end = switches(forbidden_end)
         self.rescaling = rescaling
         self.order = order
-        if self.forbidden is not None and (self.forbidden.ndim != 2 or len(set(self.forbidden.shape)) != 1):
-            raise ValueError(f"forbidden must be a square table of from × to, got shape {self.forbidden.shape}.")
-        for name, table in (("forbidden_start", self.forbidden_start), ("forbidden_end", self.forbidden_end)):
-            if table is not None and (table.ndim != 1 or table.all()):
-                what = "True for all labels, and nothing is left" if table.ndim == 1 else f"an array of {table.shape}"
-                raise ValueError(f"{name} must say for each label whether it is forbidden there; it is {what}.")
         self._check_forbidden()
 
     def sized(self, X: Any, Y: Any) -> Chain:
@@ -111,8 +112,12 @@ class Chain:
         return sized
 
     def _check_forbidden(self) -> None:
-        for name in ("forbidden", "forbidden_start", "forbidden_end"):
+        super()._check_forbidden()
+        for name in ("forbidden_start", "forbidden_end"):
             table = getattr(self, name)
+            if table is not None and (table.ndim != 1 or table.all()):
+                what = "True for all labels, and nothing is left" if table.ndim == 1 else f"an array of {table.shape}"
+                raise ValueError(f"{name} must say for each label whether it is forbidden there; it is {what}.")
             if table is not None and self.n_labels is not None and len(table) != self.n_labels:
                 raise ValueError(f"{name} has shape {table.shape}, there are {self.n_labels} labels.")
 
@@ -120,51 +125,44 @@ class Chain:
         """The chain that knows the sizes of this one and others, each sized on a part of the data."""
         return labelling.joined([self, *others], ["n_features"], ["n_labels"])
 
+    def _places(self) -> list[int]:
+        """Where the blocks of weights behind those of features begin, and the last one ends."""
+        K, d = self._sizes()
+        present = self.bias, self.transitions, self.start, self.end, self.order == 2
+        sizes = [K**n_labels * has for n_labels, has in zip(BLOCKS.values(), present, strict=True)]
+        return np.cumsum([K * d, *sizes]).tolist()
+
     @property
     def n_weights(self) -> int:
-        K, d = self._sizes()
-        n_pairs = K * K * self.transitions + K**3 * (self.order == 2)
-        return K * d + K * (self.bias + self.start + self.end) + n_pairs
+        return self._places()[-1]
 
     @property
-    def layout(self) -> tuple[int, int, int, int, int]:
+    def layout(self) -> tuple[int, ...]:
         """Where the blocks of bias, transition, start, end and triple weights begin (−1: there is none)."""
-        K, d = self._sizes()
-        at = K * d
-        places = []
-        blocks = ((self.bias, K), (self.transitions, K * K), (self.start, K), (self.end, K), (self.order == 2, K**3))
-        for present, size in blocks:
-            places.append(at if present else -1)
-            at += size * present
-        bias, transition, start, end, triple = places
-        return bias, transition, start, end, triple
-
-    def _sizes(self) -> tuple[int, ...]:
-        return labelling.sizes(self, "n_labels", "n_features")
-
-    def places_in(self, wider: Chain) -> np.ndarray | None:
-        """Where the weights of this chain stand in one with more features (``None``: where they are)."""
-        (K, d), (_, more) = self._sizes(), wider._sizes()
-        place = np.arange(self.n_weights)
-        place[K * d :] += K * (more - d)
-        return place if more != d else None
+        return tuple(a if b > a else -1 for a, b in pairwise(self._places()))
 
     def emissions(self, w: np.ndarray) -> np.ndarray:
         """The weights of features by label, (n_features, n_labels)."""
         K, d = self._sizes()
         return w[: K * d].reshape(d, K)
 
+    def blocks(self, w: np.ndarray) -> dict[str, np.ndarray]:
+        """The weights behind those of features, by label or by labels in a row, as far as there are any."""
+        K, _ = self._sizes()
+        places = zip(BLOCKS.items(), self.layout, strict=True)
+        return {name: block(w, at, *[K] * n_labels) for (name, n_labels), at in places if at >= 0}
+
+    def _block(self, w: np.ndarray, name: str) -> np.ndarray:
+        found = self.blocks(w).get(name)
+        return np.zeros(self._sizes()[:1] * BLOCKS[name]) if found is None else found
+
     def transition_table(self, w: np.ndarray) -> np.ndarray:
         """The weights of neighbouring labels, from × to; zeros if there are none."""
-        K, _ = self._sizes()
-        at = self.layout[1]
-        return w[at : at + K * K].reshape(K, K) if at >= 0 else np.zeros((K, K))
+        return self._block(w, "transition")
 
     def triple_table(self, w: np.ndarray) -> np.ndarray:
         """The weights of three labels in a row, in their order; zeros if there are none."""
-        K, _ = self._sizes()
-        at = self.layout[4]
-        return w[at : at + K**3].reshape(K, K, K) if at >= 0 else np.zeros((K, K, K))
+        return self._block(w, "triple")
 
     def __repr__(self) -> str:
         order = ", order=2" if self.order == 2 else ""
@@ -174,30 +172,14 @@ class Chain:
         K, d = self._sizes()
         y = labelling.check_labels(y, K)
         x = Sequences.of([x], d)[0]
-        bias, transition, start, end, triple = self.layout
         out = np.zeros(self.n_weights)
-        out[: K * d] = (x.T @ np.eye(K)[y]).ravel()
-        if bias >= 0:
-            np.add.at(out, bias + y, 1.0)
-        if transition >= 0:
-            np.add.at(out, transition + K * y[:-1] + y[1:], 1.0)
-        if start >= 0:
-            out[start + y[0]] += 1.0
-        if end >= 0:
-            out[end + y[-1]] += 1.0
-        if triple >= 0:
-            np.add.at(out, triple + K * (K * y[:-2] + y[1:-1]) + y[2:], 1.0)
+        self.emissions(out)[:] = x.T @ np.eye(K)[y]
+        for name, table in self.blocks(out).items():
+            np.add.at(table, labels_of(name, y), 1.0)
         return sp.csr_matrix(out)
 
     def loss(self, y: object, y_hat: object) -> float:
         return labelling.loss(self.cost, y, y_hat)
-
-    def predict(self, x: object, w: np.ndarray) -> np.ndarray:
-        return self.predict_all([x], w)[0]
-
-    def predict_all(self, X: object, w: np.ndarray) -> list[np.ndarray]:
-        """The best labelling of every sequence."""
-        return self.scored(X, w)[0]
 
     def scored(self, X: Any, w: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
         """The best labelling of every sequence, and its score."""
@@ -205,24 +187,15 @@ class Chain:
         flat, everybody = np.empty(X.n_tokens, np.int32), np.arange(len(X))
         no_cost = np.empty((0, 0)), np.empty(0), labelling.NO_LABELS
         scores = self._searches.search(*self._arguments(X, w), everybody, *no_cost, X.offsets, flat)
-        if not np.isfinite(scores).all():
-            i = int(np.argmin(np.isfinite(scores)))
-            for what, numbers in (("The weights", w), (f"The features of sequence {i}", X[i].data)):
-                if not np.isfinite(numbers).all():
-                    raise ValueError(
-                        f"{what} are not all finite: there is no best labelling. Look for NaN and infinity."
-                    )
-            raise ValueError(
-                f"Sequence {i} has {X.offsets[i + 1] - X.offsets[i]} tokens, and every labelling of that length "
-                "is forbidden. Allow more transitions, or more labels at the start and the end."
-            )
+        self._check_found(scores, X, w)
         return labelling.split(flat, X.offsets), scores
 
     def k_best(self, x: object, w: np.ndarray, k: int) -> list[tuple[np.ndarray, float]]:
         """The k best labellings with their scores, best first (fewer if there are not as many)."""
-        paths, scores = self._searches.k_best(*self._arguments(Sequences.of([x], self._sizes()[1]), w), k)
+        X = Sequences.of([x], self._sizes()[1])
+        paths, scores = self._searches.k_best(*self._arguments(X, w), k)
         if not len(paths):
-            self.predict(x, w)  # says what is wrong
+            self.scored(X, w)  # says what is wrong
         return [(path, float(score)) for path, score in zip(paths, scores, strict=True)]
 
     def margins(self, X: Any, w: np.ndarray, Y: list[np.ndarray]) -> list[np.ndarray]:
@@ -232,6 +205,24 @@ class Chain:
         y = labelling.concatenated(Y, np.diff(X.offsets), K)
         return labelling.split(self._searches.margins(*self._arguments(X, w), y), X.offsets)
 
+    def runners_up(self, x: Any, w: np.ndarray, y: np.ndarray) -> list[tuple[np.ndarray, float]]:
+        """For each token of one sequence the best labelling with another label there than in y, and its score.
+
+        The score is −∞ where there is no such labelling.
+        """
+        X = Sequences.of([x], self._sizes()[1])
+        K, n = self._sizes()[0], X.n_tokens
+        # At one token the label of y costs infinitely much; the others have a label K of their own, beside which
+        # nothing costs anything.
+        cost = np.vstack([np.diag(np.full(K, -np.inf)), np.zeros(K)])
+        arguments, one, found = self._arguments(X, w), (np.zeros(1, np.int64), cost, np.ones(1)), []
+        for t in range(n):
+            true, path = np.full(n, K, np.int32), np.empty(n, np.int32)
+            true[t] = y[t]
+            scores = self._searches.search(*arguments, *one, true, X.offsets, path)
+            found.append((path, float(scores[0])))
+        return found
+
     @property
     def _searches(self) -> ModuleType:
         """The searches over chains of this order; their arguments begin with those of ``_arguments``."""
@@ -240,19 +231,26 @@ class Chain:
     def _arguments(self, X: Sequences, w: np.ndarray) -> tuple[Any, ...]:
         """What every search over these sequences is given first."""
         w = labelling.as_weights(w, self.n_weights)
-        bias, _, start, end, _ = self.layout
-        transition = self.transition_table(w)
-        ends = [w[at : at + len(transition)] if at >= 0 else np.zeros(len(transition)) for at in (start, end)]
-        scores = zip((transition, *ends), (self.forbidden, self.forbidden_start, self.forbidden_end), strict=True)
-        pairs = tuple(np.where(False if banned is None else banned, -np.inf, score) for score, banned in scores)
+        scores = [self._block(w, name) for name in ("transition", "start", "end")]
+        banned = (self.forbidden, self.forbidden_start, self.forbidden_end)
+        both = zip(scores, banned, strict=True)
+        pairs = tuple(np.where(False if bad is None else bad, -np.inf, score) for score, bad in both)
         triples = (self.triple_table(w),) if self.order == 2 else ()
-        return (X.indptr, X.indices, X.values), X.offsets, w, bias, pairs, *triples
-
-    def most_violated(self, x: object, y: object, w: np.ndarray) -> np.ndarray:
-        return self.oracle([x], [y]).rivals(np.zeros(1, np.int64), w).labels[0]
+        return (X.indptr, X.indices, X.values), X.offsets, w, self.layout[0], pairs, *triples
 
     def oracle(self, X: object, Y: object) -> ChainOracle:
         return ChainOracle(self, X, Y)
+
+
+def labels_of(block: str, y: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Where in a table of ``BLOCKS`` the weights of a labelling stand.
+
+    >>> labels_of("transition", np.array([0, 2, 1])), labels_of("end", np.array([0, 2, 1]))
+    ((array([0, 2]), array([2, 1])), (array([1]),))
+    """
+    y = {"start": y[:1], "end": y[-1:]}.get(block, y)
+    n = BLOCKS[block]
+    return tuple(y[k : max(y.size - n + 1, 0) + k] for k in range(n))
 
 
 def _check_order(order: object, transitions: bool, rescaling: str) -> None:
@@ -265,10 +263,6 @@ def _check_order(order: object, transitions: bool, rescaling: str) -> None:
         raise ValueError("A chain with order=2 has weights for pairs of labels, too: leave transitions=True.")
     if order == 2 and rescaling == "slack":
         raise ValueError('rescaling="slack" takes chains of order 1: give order=1, or rescaling="margin".')
-
-
-def _switches(given: Any) -> np.ndarray | None:
-    return None if given is None else np.asarray(given, dtype=bool)
 
 
 class ChainOracle(labelling.LabellingOracle):

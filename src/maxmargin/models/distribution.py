@@ -105,8 +105,7 @@ class ChainScores:
         tokens, self.offsets, w, bias, self.pairs, *triples = model._arguments(self._X, w)
         if triples:
             raise ValueError(
-                "Probabilities and explanations are those of chains of first order, and this one has order=2. Fit with "
-                "order=1 for them."
+                "Probabilities are those of chains of first order, and this one has order=2. Fit with order=1 for them."
             )
         self.table = np.empty((self._X.n_tokens, len(self.pairs[1])))
         chains.label_scores(*tokens, 0, self._X.n_tokens, self.table.shape[1], w, bias, self.table)

@@ -18,6 +18,7 @@ from ..problem import Rivals, Rows
 from ..validation import one_of, shown, whole
 from . import labelling
 from .rounding import LabellingErrors, whole_sums
+from .sequence_model import SequenceModel, block, switches
 
 _LOSSES = ("hamming", "normalized_hamming", "segments")
 _NOWHERE = -1
@@ -31,7 +32,7 @@ class Segmentation(NamedTuple):
     length: np.ndarray
 
 
-class SemiMarkov:
+class SemiMarkov(SequenceModel):
     """Sequences that are cut into labelled segments: weights for features of whole segments, and of neighbouring ones.
 
         w·φ(x, y) = Σ_(s,e,k) ( Σ_{s≤t<e} token[:, k]·x_t + first[:, k]·x_s + last[:, k]·x_{e−1} + length[e−s, k] )
@@ -80,8 +81,10 @@ class SemiMarkov:
     Here three tokens of label 1 in a row are worth 5, more than the second of them costs.
     """
 
-    exact = True
     rescaling = "margin"
+    _impossible = (
+        "every segmentation of that length contains a forbidden pair. Allow more transitions, or longer segments."
+    )
 
     def __init__(
         self,
@@ -114,18 +117,15 @@ class SemiMarkov:
         self.boundaries = boundaries
         self.lengths = lengths
         self.transitions = transitions
-        self.forbidden = None if forbidden is None else np.asarray(forbidden, dtype=bool)
-        if self.forbidden is not None and (self.forbidden.ndim != 2 or len(set(self.forbidden.shape)) != 1):
-            raise ValueError(f"forbidden must be a square table of from × to, got shape {self.forbidden.shape}.")
+        self.forbidden = switches(forbidden)
         self._check_labels()
 
     def _check_labels(self) -> None:
         """What is given for each label must be given for all of them."""
+        self._check_forbidden()
         K = self.n_labels
         if K is None:
             return
-        if self.forbidden is not None and len(self.forbidden) != K:
-            raise ValueError(f"forbidden has shape {self.forbidden.shape}, there are {K} labels.")
         if isinstance(self.max_length, np.ndarray) and self.max_length.size != K:
             raise ValueError(f"max_length has {self.max_length.size} entries, there are {K} labels. Give one for each.")
         if self.outside is not None and self.outside >= K:
@@ -149,9 +149,6 @@ class SemiMarkov:
         """The model that knows the sizes of this one and others, each sized on a part of the data."""
         most = ["n_labels"] if isinstance(self.max_length, np.ndarray) else ["n_labels", "max_length"]
         return labelling.joined([self, *others], ["n_features"], most)
-
-    def _sizes(self) -> tuple[int, ...]:
-        return labelling.sizes(self, "n_labels", "n_features")
 
     @property
     def longest(self) -> int:
@@ -187,13 +184,6 @@ class SemiMarkov:
         transition = length + K * self.longest * self.lengths
         return self.width, length if self.lengths else -1, transition if self.transitions else -1
 
-    def places_in(self, wider: SemiMarkov) -> np.ndarray | None:
-        """Where the weights of this model stand in one with more features (``None``: where they are)."""
-        d, more = self._sizes()[1], wider._sizes()[1]
-        place = np.arange(self.n_weights)
-        place[d * self.width :] += self.width * (more - d)
-        return place if more != d else None
-
     def emissions(self, w: np.ndarray) -> np.ndarray:
         """The weights of features by label, (n_features, n_blocks, n_labels): of all tokens of a segment, and, where
         the model has them, of its first and of its last one."""
@@ -202,13 +192,11 @@ class SemiMarkov:
 
     def length_table(self, w: np.ndarray) -> np.ndarray:
         """The weights of lengths from one on by label, (longest, n_labels); zeros if there are none."""
-        K, at = self._sizes()[0], self.layout[1]
-        return w[at : at + K * self.longest].reshape(-1, K) if at >= 0 else np.zeros((self.longest, K))
+        return block(w, self.layout[1], self.longest, self._sizes()[0])
 
     def transition_table(self, w: np.ndarray) -> np.ndarray:
         """The weights of labels of neighbouring segments, from × to; zeros if there are none."""
-        K, at = self._sizes()[0], self.layout[2]
-        return w[at : at + K * K].reshape(K, K) if at >= 0 else np.zeros((K, K))
+        return block(w, self.layout[2], *self._sizes()[:1] * 2)
 
     def __repr__(self) -> str:
         return (
@@ -227,20 +215,18 @@ class SemiMarkov:
     def features(self, x: Any, y: Any) -> sp.csr_matrix:
         x = Sequences.of([x], self._sizes()[1])
         y = self._segmentation([y], x.offsets)
-        K, d = self._sizes()
-        width, length, transition = self.layout
+        every = np.eye(self._sizes()[0])
         begin = np.flatnonzero(y.length)
-        label, size = y.labels[begin].astype(np.int64), y.length[begin]
+        label, size = y.labels[begin], y.length[begin]
         out = np.zeros(self.n_weights)
-        table = out[: d * width].reshape(d, width)
-        table[:, :K] = x[0].T @ np.eye(K)[y.labels]
+        table = self.emissions(out)
+        table[:, 0] = x[0].T @ every[y.labels]
         if self.boundaries:
-            table[:, K : 2 * K] = x[0][begin].T @ np.eye(K)[label]
-            table[:, 2 * K :] = x[0][begin + size - 1].T @ np.eye(K)[label]
-        if length >= 0:
-            np.add.at(out, length + (size - 1) * K + label, 1.0)
-        if transition >= 0:
-            np.add.at(out, transition + K * label[:-1] + label[1:], 1.0)
+            table[:, 1] = x[0][begin].T @ every[label]
+            table[:, 2] = x[0][begin + size - 1].T @ every[label]
+        if self.lengths:
+            np.add.at(self.length_table(out), (size - 1, label), 1.0)
+        np.add.at(self.transition_table(out), (label[:-1], label[1:]), 1.0)
         return sp.csr_matrix(out)
 
     def loss(self, y: Any, y_hat: Any) -> float:
@@ -261,30 +247,13 @@ class SemiMarkov:
     def _outside(self) -> int:
         return _NOWHERE if self.outside is None else self.outside
 
-    def predict(self, x: object, w: np.ndarray) -> np.ndarray:
-        return self.predict_all([x], w)[0]
-
-    def predict_all(self, X: object, w: np.ndarray) -> list[np.ndarray]:
-        """The best segmentation of every sequence."""
-        return self.scored(X, w)[0]
-
     def scored(self, X: Any, w: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
         """The best segmentation of every sequence, and its score."""
         X = Sequences.of(X, self._sizes()[1])
         found = Segmentation(np.empty(X.n_tokens, np.int32), np.empty(X.n_tokens, np.int32))
         none = (kernels.TOKENS, np.empty(0), _NOWHERE, labelling.NO_LABELS, labelling.NO_LABELS)
         scores = kernels.search(*self._arguments(X, w), np.arange(len(X)), *none, X.offsets, *found)
-        if not np.isfinite(scores).all():
-            i = int(np.argmin(np.isfinite(scores)))
-            for what, numbers in (("The weights", w), (f"The features of sequence {i}", X[i].data)):
-                if not np.isfinite(numbers).all():
-                    raise ValueError(
-                        f"{what} are not all finite: there is no best segmentation. Look for NaN and infinity."
-                    )
-            raise ValueError(
-                f"Sequence {i} has {X.offsets[i + 1] - X.offsets[i]} tokens, and every segmentation of that length "
-                "contains a forbidden pair. Allow more transitions, or longer segments."
-            )
+        self._check_found(scores, X, w)
         return self._answers(X.offsets, found), scores
 
     def _arguments(self, X: Sequences, w: np.ndarray) -> tuple[Any, ...]:
@@ -327,9 +296,6 @@ class SemiMarkov:
         labels[covered], length[covered] = np.repeat(label, size), 0
         length[at] = size
         return Segmentation(labels, length)
-
-    def most_violated(self, x: object, y: object, w: np.ndarray) -> np.ndarray:
-        return self.oracle([x], [y]).rivals(np.zeros(1, np.int64), w).labels[0]
 
     def oracle(self, X: object, Y: Any) -> SemiMarkovOracle:
         return SemiMarkovOracle(self, X, Y)
