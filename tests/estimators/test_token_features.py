@@ -1,14 +1,17 @@
 """Templates: the features of every token beside a plain definition, and taggers that are given words."""
 
+from contextlib import nullcontext
 from itertools import product
 
 import numpy as np
 import pytest
+from compiled import nothing_compiled
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 import maxmargin as mm
+from maxmargin.data.attributes import Attributes
 from maxmargin.features import TokenFeatures
 
 SENTENCES = [["The", "old", "Man", "sails"], ["New", "York"], ["a"], ["U.S.", "of", "A-1984", "New", "York", "City"]]
@@ -71,11 +74,38 @@ def test_a_tagger_takes_words(tmp_path):
     assert by_hand.certificate_.upper == pytest.approx(tagger.certificate_.upper, rel=1e-3)
 
 
+@pytest.mark.parametrize("way", ["fitted", "loaded", "plain Python"])
+@pytest.mark.parametrize(
+    ("templates", "column"),
+    [
+        (TokenFeatures(), None),
+        (TokenFeatures(1, 2, lowercase=False, gazetteers={"city": ["New York"]}), "a"),
+        (TokenFeatures(2, 0, shape=False), "a=b|c"),
+        (TokenFeatures(0, 1, pairs=False), None),
+    ],
+)
+def test_words_are_encoded_as_lists_of_their_names_are(templates, column, way, tmp_path):
+    known = [*SENTENCES, ["a|b", "c", "x=y"], [], ["word[0]=a", "|", "=", "a|b|c"]]
+    new = [["a", "b|c", "unmet", "York", "a|b", "c"], [], ["Québec", "", "|", "old", "=", "A-1984"], *known]
+    labels = [[len(word) for word in x] for x in known]
+    if column is not None:
+        known, new = ([[{"word": w, column: w[::-1]} for w in x] for x in X] for X in (known, new))
+    tagger = mm.SequenceSVM(features=templates, random_state=0).fit(known, labels)
+    if way == "loaded":
+        tagger.save(tmp_path / "tagger.mm")
+        tagger = mm.load(tmp_path / "tagger.mm")
+    with nothing_compiled() if way == "plain Python" else nullcontext():
+        found = tagger.prepare(new)
+    expected = Attributes(tagger.feature_names_).encode([*templates.transform(new)])
+    for part in ("indptr", "indices", "values", "offsets"):
+        np.testing.assert_array_equal(getattr(found, part), getattr(expected, part))
+
+
 def test_streams_learn_names_as_they_come():
     tagger = mm.SequenceSVM(features=TokenFeatures(), random_state=0)
     for x, y in zip(SENTENCES, LABELS, strict=True):
         tagger.partial_fit([x], [y], classes=sorted({label for labels in LABELS for label in labels}))
-    assert set(tagger.feature_names_) == set(TokenFeatures().transform(SENTENCES).names)
+    assert set(tagger.feature_names_) == set(TokenFeatures().transform(SENTENCES).names())
 
 
 def test_templates_are_searched():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, repeat
 from numbers import Real
 from typing import Any
@@ -13,33 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..validation import shown
+from .named_tokens import NamedTokens, TemplateTable
 from .sequences import Sequences
-
-
-@dataclass(frozen=True)
-class NamedTokens:
-    """Sequences of tokens that have named features of value 1, as numbers in a list of the names that occur.
-
-    >>> x = NamedTokens(["the", "old"], np.array([0, 1, 0]), np.array([1, 2]), np.array([0, 2]))
-    >>> len(x), x[0]
-    (1, [['the'], ['old', 'the']])
-    """
-
-    names: list[str]
-    numbers: np.ndarray
-    sizes: np.ndarray
-    """How many features each token has."""
-    offsets: np.ndarray
-    """Where sequences begin, and the last one ends."""
-
-    def __len__(self) -> int:
-        return self.offsets.size - 1
-
-    def __getitem__(self, i: int) -> list[list[str]]:
-        a, b = self.offsets[range(len(self))[i]], self.offsets[range(len(self))[i] + 1]
-        first = int(self.sizes[:a].sum())
-        parts = np.split(self.numbers[first : first + int(self.sizes[a:b].sum())], np.cumsum(self.sizes[a : b - 1]))
-        return [[self.names[k] for k in part.tolist()] for part in parts[: b - a]]
 
 
 class Attributes:
@@ -59,32 +33,35 @@ class Attributes:
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self.names: dict[str, int] = {name: i for i, name in enumerate(names)}
+        self._table: TemplateTable | None = None  # of these names, for the templates that were last encoded
 
     def __len__(self) -> int:
         return len(self.names)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_table": None}  # names say it all
+
     def learn(self, X: Sequence[Any] | NamedTokens) -> Sequences:
         """Encode sequences; names not met before get new numbers."""
         if isinstance(X, NamedTokens):
-            number = [self.names.setdefault(name, len(self.names)) for name in X.names]
-            return self._numbered(X, number)
+            self._table = None
+            return X.learned(self.names)
         numbers: defaultdict[str, int] = defaultdict(None, self.names)
         numbers.default_factory = numbers.__len__
         encoded = _encode(X, numbers.__getitem__)
-        self.names = dict(numbers)
+        self.names, self._table = dict(numbers), None
         return _finish(*encoded, len(self))
 
     def encode(self, X: Sequence[Any] | NamedTokens) -> Sequences:
         """Encode sequences; names never met have no weights and are left out."""
         names = self.names
         if isinstance(X, NamedTokens):
-            return self._numbered(X, [names.get(name, -1) for name in X.names])
+            if self._table is None or self._table.templates != X.templates:
+                self._table = TemplateTable(X.templates, names)
+            return self._table.encode(X)
         return _finish(
             *_encode(X, lambda name: names.get(name, -1), lambda flat: map(names.get, flat, repeat(-1))), len(self)
         )
-
-    def _numbered(self, X: NamedTokens, number: list[int]) -> Sequences:
-        return _finish(np.array(number, np.int64)[X.numbers], None, X.sizes, X.offsets, len(self))
 
 
 def names_of(X: Sequence[Any]) -> Iterator[Any]:

@@ -1,27 +1,25 @@
-"""Features of tokens from templates: words around it, affixes, shapes, tags. Each distinct value counts once."""
+"""Columns of tokens that templates are made of: words, affixes, shapes, tags. Each distinct value is looked at once."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence, Sized
-from dataclasses import dataclass
-from itertools import chain, groupby
-from typing import Any
+from collections.abc import Iterable, Sequence, Sized
+from itertools import chain, pairwise
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..validation import shown
-from .attributes import NamedTokens
 
 _BEFORE, _AFTER = "<s>", "</s>"  # what stands around a sentence
 
 
-@dataclass(frozen=True)
-class Column:
-    """Values of all tokens, as numbers of the distinct ones; −1 where a token has none."""
+class Column(NamedTuple):
+    """Values of tokens, by numbers in a list; None where a token has none."""
 
     number: np.ndarray
-    values: list[str]
+    values: list[Any]
 
     @classmethod
     def of(cls, values: Iterable[Any], count: int) -> Column:
@@ -29,58 +27,45 @@ class Column:
         numbers.default_factory = numbers.__len__
         return cls(np.fromiter(map(numbers.__getitem__, values), np.int64, count), list(numbers))
 
-    def map(self, function: Callable[[str], str | None]) -> Column:
-        """The values of a function of each value, which has none where the function returns none."""
-        numbers: dict[str, int] = {}
-        found = [-1 if (v := function(value)) is None else numbers.setdefault(v, len(numbers)) for value in self.values]
-        return Column(np.array([*found, -1])[self.number], list(numbers))
 
-    def shifted(self, by: int, place: np.ndarray, size: np.ndarray) -> Column:
-        """The values ``by`` tokens further on in the sentence; ``place`` and ``size`` are those of each token in it."""
-        if by == 0:
-            return self
-        other = place + by
-        inside = (other >= 0) & (other < size)
-        outside = len(self.values) + (by > 0)
-        at = np.clip(np.arange(place.size) + by, 0, place.size - 1)
-        return Column(np.where(inside, self.number[at], outside), [*self.values, _BEFORE, _AFTER])
+class Margins:
+    """Room for some tokens before and after each sentence, where columns have values of their own."""
 
-    def joined(self, other: Column) -> Column:
-        """Pairs of the values of both, where both have one."""
-        both = (self.number >= 0) & (other.number >= 0)
-        keys, found = np.unique((self.number * len(other.values) + other.number)[both], return_inverse=True)
-        number = np.full(self.number.size, -1)
-        number[both] = found
-        pairs = zip(*np.divmod(keys, len(other.values)), strict=True)
-        return Column(number, [f"{self.values[a]}|{other.values[b]}" for a, b in pairs])
+    def __init__(self, offsets: np.ndarray, width: int) -> None:
+        self._size = int(offsets[-1]) + 2 * width * (offsets.size - 1)
+        around = 2 * width * np.arange(offsets.size - 1)
+        self._before = np.add.outer(offsets[:-1] + around, np.arange(width))
+        self.at = np.arange(offsets[-1]) + np.repeat(around + width, np.diff(offsets))
+        """The places of tokens."""
+
+    def around(self, column: Column) -> Column:
+        number = np.full(self._size, len(column.values) + 1)
+        number[self._before] = len(column.values)
+        number[self.at] = column.number
+        return Column(number, [*column.values, _BEFORE, _AFTER])
 
 
-def word_shape(word: str) -> str:
+def word_shapes(words: list[str]) -> list[str]:
     """Capitals, small letters and digits as X, x and d, runs collapsed.
 
-    >>> word_shape("McDonald's-1984")
-    "XxXx'x-d"
+    >>> word_shapes(["McDonald's-1984", "NASA"])
+    ["XxXx'x-d", 'X']
     """
-    return "".join(symbol for symbol, _ in groupby(map(_symbol, word)))
+    letters = np.frombuffer("".join(words).encode("utf-32-le", "surrogatepass"), np.uint32)
+    symbol = np.zeros(int(letters.max(initial=0)) + 1, np.uint32)
+    for letter in np.unique(letters).tolist():
+        symbol[letter] = ord(_symbol(chr(letter)))
+    symbols = symbol[letters]
+    ends = np.cumsum([0, *map(len, words)])
+    kept = np.append(True, symbols[1:] != symbols[:-1])[: symbols.size]
+    kept[ends[ends < symbols.size]] = True
+    ends = np.append(0, np.cumsum(kept))[ends]
+    text = symbols[kept].tobytes().decode("utf-32-le", "surrogatepass")
+    return [text[a:b] for a, b in pairwise(ends.tolist())]
 
 
 def _symbol(letter: str) -> str:
     return "X" if letter.isupper() else "x" if letter.islower() else "d" if letter.isdigit() else letter
-
-
-def encoded(columns: Iterable[tuple[str, Column]], offsets: np.ndarray) -> NamedTokens:
-    """The features "name=value" of all tokens, from named columns."""
-    names: list[str] = []
-    table = []
-    for name, column in columns:
-        used = np.flatnonzero(np.bincount(column.number[column.number >= 0], minlength=1))
-        place = np.full(len(column.values) + 1, -1)
-        place[used] = len(names) + np.arange(used.size)
-        table.append(place[column.number])
-        names += [f"{name}={column.values[k]}" for k in used.tolist()] if column.values else []
-    numbers = np.stack(table, axis=1) if table else np.empty((int(offsets[-1]), 0), np.int64)
-    present = numbers >= 0
-    return NamedTokens(names, numbers[present], present.sum(axis=1), offsets)
 
 
 def columns_of(X: Sequence[Any], names: Sequence[str] | None) -> tuple[dict[str, Column], np.ndarray]:
@@ -93,13 +78,12 @@ def columns_of(X: Sequence[Any], names: Sequence[str] | None) -> tuple[dict[str,
     offsets = np.concatenate([[0], np.cumsum([len(x) for x in X])]).astype(np.int64)
     tokens = list(chain.from_iterable(X))
     known = list(names or _names(tokens[0] if tokens else ""))
-    rows = tokens if tokens and isinstance(tokens[0], tuple) else [_row(token, known) for token in tokens]
     try:
-        table = list(zip(*rows, strict=True)) or [()] * len(known)
-        columns = [Column.of(values, len(rows)) for values in table]
+        columns = [Column.of(values, len(tokens)) for values in _table(tokens, known)]
     except (TypeError, ValueError):  # rows of other lengths, or of what is not hashable
         columns = []
     if len(columns) != len(known) or not all(isinstance(v, str) for column in columns for v in column.values):
+        rows = [_row(token, known) for token in tokens]
         bad = next(
             t for t, row in enumerate(rows) if len(row) != len(known) or not all(isinstance(v, str) for v in row)
         )
@@ -118,13 +102,24 @@ def _names(token: Any) -> Iterable[str]:
     return token if isinstance(token, dict) else ["word", *(f"column{k}" for k in range(1, len(token)))]
 
 
+def _table(tokens: list[Any], names: list[str]) -> Sequence[Sequence[Any]]:
+    """The columns of tokens."""
+    kinds = set(map(type, tokens))
+    if kinds == {str}:
+        return [tokens]
+    rows = tokens if kinds == {tuple} else [_row(token, names) for token in tokens]
+    if set(map(len, rows)) - {len(names)}:
+        raise ValueError
+    return [list(map(itemgetter(k), rows)) for k in range(len(names))]
+
+
 def _row(token: Any, names: list[str]) -> tuple[Any, ...]:
     if isinstance(token, dict):
         return tuple(map(token.get, names))
     return tuple(token) if isinstance(token, list | tuple) else (token,)
 
 
-def phrases(words: Column, listed: Iterable[str], lowercase: bool, place: np.ndarray, size: np.ndarray) -> Column:
+def phrases(words: Column, listed: Iterable[str], lowercase: bool, offsets: np.ndarray) -> Column:
     """B and I where words begin and continue one of the phrases, the longest one; none elsewhere."""
     longest: defaultdict[str, list[list[str]]] = defaultdict(list)
     for phrase in listed:
@@ -133,12 +128,13 @@ def phrases(words: Column, listed: Iterable[str], lowercase: bool, place: np.nda
             longest[parts[0]].append(parts)
     values = [value.lower() for value in words.values] if lowercase else words.values
     begins = np.array([value in longest for value in values], bool)[words.number]
-    found = np.full(words.number.size, -1)
+    found = np.full(words.number.size, 2)
     end = 0  # of the last phrase
+    stop = np.repeat(offsets[1:], np.diff(offsets))  # of the sentence
     for t in np.flatnonzero(begins).tolist():
         for parts in sorted(longest[values[words.number[t]]], key=len, reverse=True) if t >= end else ():
             last = t + len(parts)
-            if place[t] + len(parts) <= size[t] and [values[k] for k in words.number[t:last].tolist()] == parts:
+            if last <= stop[t] and [values[k] for k in words.number[t:last].tolist()] == parts:
                 found[t], found[t + 1 : last], end = 0, 1, last
                 break
-    return Column(found, ["B", "I"])
+    return Column(found, ["B", "I", None])

@@ -299,7 +299,7 @@ class SequenceSVM(Segmenting, WithExplanations, WithProbabilities):
             found[i] = []
         paths = self.model_.predict_all(full, self.coef_) if place.size else []
         for i, path in zip(place.tolist(), paths, strict=True):
-            found[i] = [classes[k] for k in path.tolist()]
+            found[i] = list(map(classes.__getitem__, path.tolist()))
         return found
 
     def predict_single(self, x: object) -> list[Any]:

@@ -14,7 +14,8 @@ from typing import Any, cast
 import numpy as np
 import scipy.sparse as sp
 
-from ..data.attributes import Attributes, NamedTokens
+from ..data.attributes import Attributes
+from ..data.named_tokens import NamedTokens
 from ..data.sequences import Sequences
 from ..validation import shown
 from . import inputs

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from ..data.attributes import NamedTokens
-from ..data.templates import Column, columns_of, encoded, phrases, word_shape
+from ..data.named_tokens import NamedTokens, Template
+from ..data.templates import Column, Margins, columns_of, phrases, word_shapes
 from ..persistence import storable_part
 from ..validation import shown, switch, whole
 from .settings import with_parameters
@@ -76,29 +75,26 @@ class TokenFeatures(TransformerMixin, BaseEstimator):
         """The features of all tokens of a list of sentences."""
         self.fit()
         columns, offsets = columns_of(X, self.columns)
-        return encoded(self._features(columns, offsets), offsets)
+        margins = Margins(offsets, self.window)
+        templates, values = zip(*self._features(columns, offsets, margins), strict=True)
+        return NamedTokens(templates, list(values), margins.at, offsets)
 
-    def _features(self, columns: dict[str, Column], offsets: np.ndarray) -> Iterator[tuple[str, Column]]:
-        size = np.repeat(np.diff(offsets), np.diff(offsets))
-        place = np.arange(size.size) - np.repeat(offsets[:-1], np.diff(offsets))
-        (first, words), *others = columns.items()
-        plain = words.map(str.lower) if self.lowercase else words
+    def _features(
+        self, columns: dict[str, Column], offsets: np.ndarray, margins: Margins
+    ) -> Iterator[tuple[Template, Column]]:
+        (first, words), *others = ((name, margins.around(column)) for name, column in columns.items())
+        plain = Column(words.number, list(map(str.lower, words.values))) if self.lowercase else words
         for name, column in [(first, plain), *others]:
-            yield from self._around(name, column, place, size)
+            yield Template(name, self.window, self.pairs), column
         for k in range(1, self.affixes + 1):
-            yield f"prefix{k}", plain.map(partial(_affix, k))
-            yield f"suffix{k}", plain.map(partial(_affix, -k))
+            first_k = [value[:k] if len(value) >= k else None for value in plain.values]
+            last_k = [value[-k:] if len(value) >= k else None for value in plain.values]
+            yield Template(f"prefix{k}"), Column(words.number, first_k)
+            yield Template(f"suffix{k}"), Column(words.number, last_k)
         if self.shape:
-            yield "shape", words.map(word_shape)
+            yield Template("shape"), Column(words.number, word_shapes(words.values))
         for name, listed in (self.gazetteers or {}).items():
-            yield f"in:{name}", phrases(words, listed, self.lowercase, place, size)
-
-    def _around(self, name: str, column: Column, place: np.ndarray, size: np.ndarray) -> Iterator[tuple[str, Column]]:
-        near = {by: column.shifted(by, place, size) for by in range(-self.window, self.window + 1)}
-        for by, value in near.items():
-            yield f"{name}[{by}]", value
-        for by in range(-self.window, self.window) if self.pairs else ():
-            yield f"{name}[{by}]|{name}[{by + 1}]", near[by].joined(near[by + 1])
+            yield Template(f"in:{name}"), margins.around(phrases(columns[first], listed, self.lowercase, offsets))
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
@@ -108,10 +104,3 @@ class TokenFeatures(TransformerMixin, BaseEstimator):
         tags.requires_fit = False
         tags.input_tags.two_d_array = False
         return tags
-
-
-def _affix(size: int, word: str) -> str | None:
-    """The first characters of a word, or for a negative size the last ones; none of a shorter word."""
-    if len(word) < abs(size):
-        return None
-    return word[:size] if size > 0 else word[size:]
