@@ -2,11 +2,12 @@
 
 import argparse
 import inspect
+import re
 from importlib import import_module
 
 import pytest
 
-from maxmargin.cli import _parser, options
+from maxmargin.cli import _parser, main, options
 from maxmargin.cli.signatures import Parameter, fit_options, parameters
 from maxmargin.cli.tasks import TASKS, task_of
 
@@ -133,3 +134,10 @@ def test_messages_name_options():
     translated = options.translator(options.table("train").values())
     assert translated("pool_size must be at least n_parts=20.") == "--pool must be at least --parts 20."
     assert translated("The end must be there; a label must be text.") == "The end must be there; a label must be text."
+
+
+def test_help_can_be_about_one_task(task, capsys):
+    assert main(["train", "--task", task.name, "--help"]) == 0
+    shown = set(re.findall(r"^  (?:-C X, )?(--[\w-]+)", capsys.readouterr().out, flags=re.MULTILINE))
+    for name, option in options.table("train").items():
+        assert (option.flags[-1] in shown or option.flags[0] in shown) == (task.name in option.owners), name

@@ -103,3 +103,12 @@ def test_a_label_that_the_model_does_not_know_is_named(path, whole, tmp_path):
         whole.certify(mm.data.open(other))
     with pytest.raises(ValueError, match=r"Sequence 1 has the label 'B-GPE' at token 0"):
         whole.certify(*read_conll(other))
+
+
+def test_labels_that_a_stream_did_not_begin_with_are_named():
+    svm = SequenceSVM(random_state=0).partial_fit([["a", "b"]], [["A", "B"]])
+    for more in ({"classes": ["A", "B", "C"]}, {}):
+        with pytest.raises(ValueError, match="'C' was neither named nor met in the first call"):
+            svm.partial_fit([["c"]], [["A" if more else "C"]], **more)
+    svm.partial_fit([["c"]], [["A"]], classes=["A"])
+    assert svm.classes_.tolist() == ["A", "B"]

@@ -133,6 +133,9 @@ class _Parser(argparse.ArgumentParser):
         """A command's options are added when it is used. What it does not know is its affair: it can say what comes
         close, as the whole cannot."""
         self.fill()
+        given = list(args[0] or ()) if args else []
+        if {"-h", "--help"} & set(given):
+            options.show_one_task(self, given)
         found, unknown = super().parse_known_args(*args, **kwargs)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")

@@ -55,7 +55,7 @@ class Option:
         return self.flags[-1] if self.name == "C" else self.flags[0]
 
     def add(self, group: Any) -> None:
-        given: dict[str, Any] = {"dest": self.name, "default": None, "help": self.help().replace("%", "%%")}
+        given: dict[str, Any] = {"dest": self.name, "default": None, "help": self.escaped()}
         if self.is_switch:
             group.add_argument(*self.flags, action="store_const", const=_VALUES.get(self.name, "switched"), **given)
             return
@@ -76,6 +76,10 @@ class Option:
             except argparse.ArgumentTypeError:
                 wanted.append(parameter.wanted)
         raise argparse.ArgumentTypeError(f"must be {' or '.join(dict.fromkeys(wanted))}, got {text!r}")
+
+    def escaped(self) -> str:
+        """The help as argparse takes it."""
+        return self.help().replace("%", "%%")
 
     def help(self) -> str:
         """What the parameter is about, in the words of each task where it is about different things; its defaults."""
@@ -122,6 +126,18 @@ def add_all(parser: argparse.ArgumentParser, command: str) -> None:
                 title = f"--task {name}" if name else "for many tasks"
                 groups.setdefault(name, parser.add_argument_group(title) if name not in groups else None)
                 option.add(groups[name])
+
+
+def show_one_task(parser: argparse.ArgumentParser, arguments: list[str]) -> None:
+    """Leave options that mean nothing for ``--task NAME`` out of the help, if that is among the arguments."""
+    asked = re.search(r"(?<!\S)--task[ =](\S+)", " ".join(arguments))
+    if asked is None or asked[1] not in TASKS:
+        return
+    known = parser.get_default("table") or {}
+    for action in parser._actions:
+        if action.dest in known:
+            mine = known[action.dest].owners.get(asked[1])
+            action.help = Option(action.dest, {asked[1]: mine}).escaped() if mine else argparse.SUPPRESS
 
 
 def add_jobs(parser: Any) -> None:

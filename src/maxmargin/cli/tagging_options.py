@@ -5,8 +5,8 @@ from __future__ import annotations
 from .signatures import Parameter
 
 _COLUMNS = Parameter(
-    "columns", None, "str", "Columns of CoNLL files to read, the label last, such as 0,1,-1 or FORM,XPOS,UPOS; all if "
-    "nothing is said.",
+    "columns", None, "str", "Columns of CoNLL files to read, the label last, such as 0,1,-1 or FORM,XPOS,UPOS; by "
+    "default all, and in CoNLL-U FORM,UPOS.",
 )  # fmt: skip
 _ENCODING = Parameter("encoding", None, "str", "Encoding of CoNLL files and text, such as latin-1; UTF-8 by default.")
 _READING = (_COLUMNS, _ENCODING)

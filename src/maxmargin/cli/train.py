@@ -6,8 +6,8 @@ Training minimises a penalty on the weights plus C times the losses. It ends wit
 weights reach (upper bound), and a value that no weights can get below (lower bound). --tol is the relative gap between
 the two to stop at, and it is proved, not estimated. A smaller --tol means more passes over the data.
 
---task says what to learn, from what, and with which estimator. It is guessed for rows, CoNLL files, folders of images
-and --boxes:
+--task says what to learn, from what, and with which estimator; with --help, only the options of that task are shown. It
+is guessed for rows, CoNLL files, folders of images and --boxes:
 
   classify    classes of rows: text labels, or few different whole numbers (LinearSVC)
   regress     a number for each row (LinearSVR)

@@ -109,7 +109,10 @@ def _encode(X: Sequence[Any], number: Any, numbers: Any = None) -> tuple[np.ndar
         try:
             return np.fromiter(found, np.int64, int(sizes.sum())), None, sizes, offsets
         except TypeError as error:
-            raise ValueError(f"Features in lists must be text or other hashable names ({error}).") from None
+            raise ValueError(
+                f"Features in lists must be text or other hashable names ({error}). A token is one list or dict, "
+                "a sequence a list of tokens; predict_single, k_best and explain take one sequence, predict a list."
+            ) from None
     names: list[int] = []
     values: list[float] = []
     sizes = np.zeros(len(tokens), np.int64)

@@ -41,6 +41,7 @@ from .sequence_data import (
     numbered,
     plain,
     refuse_empty,
+    refuse_new_labels,
     sorted_classes,
     trained_on,
     without_empty,
@@ -197,6 +198,8 @@ class SequenceSVM(Segmenting, WithExplanations, WithProbabilities):
             raise ValueError("None of the sequences has tokens. A stream must begin with one that has.")
         named = set() if classes is None else label_set([list(classes)])
         known = self.classes_ if begun else sorted_classes(seen.labels | named)
+        if begun:
+            refuse_new_labels(seen.labels | named, known)
         labels = numbered(source.chunk().y, known)
         model = self._model(seen.n_features or 0, self._allowed.tables(labels, known), known)
         if begun and self._allowed.observed and model.forbidden is not None:

@@ -206,6 +206,16 @@ def label_set(Y: Examples) -> set[Any]:
     return found
 
 
+def refuse_new_labels(found: set[Any], classes: np.ndarray) -> None:
+    """Weights are for the labels that a stream began with."""
+    new = found - set(classes.tolist())
+    if new:
+        raise ValueError(
+            f"The label {shown(min(new, key=str))} was neither named nor met in the first call of partial_fit. Give "
+            f"that call classes=, all labels that may come; it had {classes.tolist()[:20]}."
+        )
+
+
 def sorted_classes(found: set[Any]) -> np.ndarray:
     inputs.check_nameable(found)
     if len({isinstance(label, str) for label in found}) > 1:

@@ -137,9 +137,9 @@ def _row(told: TokenExplanation, known: bool) -> list[str]:
 
 
 def _word(token: Any) -> str:
-    """A token as the table shows it: its word, or the first thing that is said of it."""
+    """A token as the table shows it: its word, which in a dict is the first text, or the first thing said of it."""
     if isinstance(token, dict):
-        token = next(iter(token.values()), "")
+        token = next((value for value in token.values() if isinstance(value, str)), next(iter(token.values()), ""))
     elif isinstance(token, list | tuple):
         token = token[0] if token else ""
     text = str(token) if isinstance(token, str | int | float) else ""
