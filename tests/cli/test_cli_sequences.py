@@ -1,6 +1,8 @@
 """Taggers in the shell: from CoNLL files to tuned, calibrated models, and from text to labels."""
 
 import json
+import os
+import signal
 from itertools import pairwise
 
 import pytest
@@ -197,8 +199,10 @@ def test_gazetteers_are_files_of_phrases(folder, tmp_path, capsys):
         (["--tune", "tol"], "invalid choice: 'tol'"),
         (["--grid", "1,x"], "must be numbers with commas"),
         (["--window", "-1"], "window must be"),
-        (["--columns", "0,FORN"], "one of ID, FORM"),
-        (["--columns", "0,9"], "column 9 was asked for"),
+        (["--columns", "0,FORN"], "--columns must be whole numbers, or in CoNLL-U of ID, FORM"),
+        (["--columns", "0"], "--columns must name the columns of the tokens"),
+        (["--columns", "0,9"], "column 9 was asked for. --columns must"),
+        (["--columns", "0,2,-1"], "column -1, the label, is to be a column of the tokens, too"),
         (["--encoding", "utf-16"], "--encoding must be one that keeps ASCII"),
         (["--dev", "missing.conll"], "missing.conll"),
     ],
@@ -244,6 +248,10 @@ BAD = {
     "UTF-16": ("Ada X B-PER\n".encode("utf-16"), 1, "is UTF-16 text"),
     "UTF-16 without a mark": ("Ada X B-PER\n".encode("utf-16-le"), 1, "a byte that is zero"),
     "an empty file": (b"", None, "has no tokens"),
+    "two files of different columns": (b"Ada B-PER\nflew O\n", 1, "has 2 columns, "),
+    "carriage returns": (b"Ada X B-PER\rflew X O\r", 1, "has a carriage return inside"),
+    "no label": (b"Ada X B-PER\nflew\tX\t\n".replace(b" ", b"\t"), 2, "has nothing in column 2"),
+    "only comments": (b"# Ada\n# flew\n", None, "has no tokens"),
     "10 MB": (b"Ada X B-PER\n" + b"x" * (10 << 20) + b" X O\n", 2, "characters, more than"),
     "an unknown label": (b"\n\n\nAda X B-PER\n\nflew X O\nto X B-GPE\n", 7, "'B-GPE'"),
     "against the scheme": (b"Ada X B-PER\nflew X O\nRome X I-LOC\n", 3, "I-LOC"),
@@ -262,13 +270,92 @@ def test_a_bad_file_is_one_line_with_file_and_line(folder, tmp_path, capsys, nam
     }
     if name == "an unknown label":
         del calls["train"]
+    if name == "two files of different columns":
+        calls = {"dev": calls["dev"], "train": ["train", folder / "train.conll", bad, "-o", tmp_path / "m.mm"]}
+    if name == "no label":
+        del calls["certify"]
     if name == "against the scheme":
         del calls["dev"], calls["certify"]
     for arguments in calls.values():
         told = complaint(capsys, *arguments)
         assert said in told
+        assert not (tmp_path / "m.mm").exists(), "said before training"
         assert (f"bad.conll, line {line}" if line else "bad.conll") in told
         assert len(told) < 1000
+
+
+def test_labels_of_no_scheme_are_named_with_file_and_line_before_answers(folder, tmp_path, capsys):
+    """A column that is no label of segments is seen before it is compared with answers, or trained for."""
+    bad = written(tmp_path / "bad.conll", SENTENCES[:2], "{word} {tag} {tag}")
+    calls = [
+        ["predict", folder / "ner.mm", bad],
+        ["report", folder / "ner.mm", bad, "-o", tmp_path / "r.html"],
+        ["train", folder / "train.conll", "-o", tmp_path / "m.mm", "--segments", "iob2", "--dev", bad],
+        ["train", folder / "train.conll", "-o", tmp_path / "m.mm", "--segments", "iob2", "--test", bad],
+    ]
+    for arguments in calls:
+        told = complaint(capsys, *arguments)
+        assert "bad.conll, line 1: Y[0] has the label 'NNP' at token 0, which says nothing of segments" in told
+        assert not (tmp_path / "m.mm").exists()
+
+
+def test_what_was_trained_is_written_where_calibration_fails_or_is_interrupted(folder, tmp_path, capsys, monkeypatch):
+    model = tmp_path / "m.mm"
+    dev = tmp_path / "dev.conll"
+    dev.write_text((folder / "dev.conll").read_text() + "Rome NNP B-GPE\n")
+    streamed = ["train", folder / "train.conll", "-o", model, "--memory", "8MB", "--dev", dev, "--calibrate"]
+    told = complaint(capsys, *streamed)
+    assert "'B-GPE'" in told and "m.mm, not calibrated" in told
+    assert mm.load(model).n_passes_ > 0 and not hasattr(mm.load(model), "temperature_")
+
+    model.unlink()
+    monkeypatch.setattr(mm.SequenceSVM, "calibrate", lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    good = ["--dev", folder / "dev.conll"]
+    said, _ = answer(capsys, "train", folder / "train.conll", "-o", model, *good, "--calibrate", status=130)
+    assert said["interrupted"] and said["temperature"] is None
+    assert mm.load(model).n_passes_ > 0
+
+    score, looks = mm.SequenceSVM.score, []
+
+    def second_look(self, *data):
+        looks.append(self.C)
+        if len(looks) == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+        return score(self, *data)
+
+    monkeypatch.setattr(mm.SequenceSVM, "score", second_look)
+    tune = ["--tune", "C", "--grid", "0.1,0.5,1"]
+    said, _ = answer(capsys, "train", folder / "train.conll", "-o", model, *good, *tune, status=130)
+    assert said["interrupted"] and said["C"] == mm.load(model).C == 0.1 and looks[:2] == [0.1, 0.5]
+
+
+def test_no_input_is_overwritten(folder, capsys):
+    for name in ("--dev", "--gazetteers"):
+        told = complaint(
+            capsys, "train", folder / "train.conll", "-o", folder / "dev.conll", name, folder / "dev.conll"
+        )
+        assert "dev.conll would be overwritten" in told
+    read_conll(folder / "dev.conll")
+
+
+def test_rows_and_sentences_are_told_apart(folder, tmp_path, capsys):
+    rows = tmp_path / "rows.svm"
+    rows.write_text("1 1:1\n-1 2:1\n1 1:2\n")
+    answer(capsys, "train", rows, "-o", tmp_path / "rows.mm", "--task", "classify")
+    for command in ("predict", "certify"):
+        told = complaint(capsys, command, tmp_path / "rows.mm", folder / "dev.conll")
+        assert "dev.conll is a CoNLL file, whose sentences are for taggers" in told
+
+
+def test_a_model_of_universal_dependencies_reads_their_columns(tmp_path, capsys):
+    rows = ["1\tva\tir\tVERB\t_\t_\t0\troot\t_\t_", "2\tal\tal\tADP\t_\t_\t1\tobj\t_\t_"]
+    (tmp_path / "es.conllu").write_text("# text = va al\n" + "\n".join(rows) + "\n\n")
+    answer(capsys, "train", tmp_path / "es.conllu", "-o", tmp_path / "m.mm")
+    said, _ = answer(capsys, "predict", tmp_path / "m.mm", tmp_path / "es.conllu", "-o", tmp_path / "a.conll")
+    assert said["value"] == 1.0
+    assert read_conll(tmp_path / "a.conll") == ([[("va", "VERB"), ("al", "ADP")]], [["VERB", "ADP"]])
+    proved, _ = answer(capsys, "certify", tmp_path / "m.mm", tmp_path / "es.conllu")
+    assert proved["proved"]
 
 
 def test_forms_that_work(folder, tmp_path, capsys):
@@ -281,6 +368,7 @@ def test_forms_that_work(folder, tmp_path, capsys):
         "latin.conll": (text.replace("Ada", "Zo\xeb").encode("latin-1"), ["--encoding", "latin-1"]),
         "small.conll.gz": (gzip.compress(text.encode()), []),
         "train.txt": (text.encode(), ["--task", "sequence"]),
+        "noted.conll": (("# from the news\n" + text).encode(), ["--comments"]),
     }
     for name, (content, options) in forms.items():
         (tmp_path / name).write_bytes(content)

@@ -5,7 +5,8 @@ import gzip
 import pytest
 
 import maxmargin as mm
-from maxmargin.data import DataError, read_conll, write_conll
+from maxmargin.data import DataError, pieces, read_conll, write_conll
+from maxmargin.protocols import OracleError
 
 CHUNKS = "Rome NNP B-LOC\nfell VBD O\n\n# # B-NP\n5 CD I-NP\n\n"
 UNIVERSAL = """\
@@ -61,7 +62,7 @@ def test_forms_of_the_same_sentences(tmp_path, text):
 @pytest.mark.parametrize(
     ("text", "line", "said"),
     [
-        ("a b\nc\n", 2, "1 columns, the lines before have 2"),
+        ("a b\nc\n", 2, "1 column, the lines before have 2"),
         ("a X\n\nb\tX\tY\n", 3, "columns"),
         ("a\nb\n", 1, "labels=False"),
         ("", None, "no tokens"),
@@ -72,7 +73,12 @@ def test_forms_of_the_same_sentences(tmp_path, text):
         ("cafe X\n".encode("utf-16-be"), 1, "zero"),
         (b"a X\nb \0\n", 2, "zero"),
         ("a X\n" + "b" * (10 << 20) + " X\n", 2, "characters"),
-        ("a\tX\n\tX\n", 2, "empty column"),
+        ("a\tX\n\tX\n", 2, "nothing in column 0"),
+        ("a\tX\nb\t\n", 2, "nothing in column 1"),
+        ("a X\rb X\r", 1, "carriage return"),
+        ("# a\n# b\n", None, "no tokens"),
+        ("caf\xe9 X\n".encode("utf-32"), 1, "is UTF-32 text.*iconv -f utf-32"),
+        ("a X\n# a whole sentence\n", 2, "comments=True"),
     ],
 )
 def test_a_bad_file_is_one_error_with_its_line(tmp_path, text, line, said):
@@ -100,10 +106,50 @@ def test_other_encodings_are_named(tmp_path):
         mm.data.open(written(tmp_path, "1 1:2\n", "a.svm"), encoding="latin-1")
 
 
-@pytest.mark.parametrize("columns", [[0, 7], ["FORM"], ["nothing", 1], [True, 1], [0]])
-def test_columns_that_are_not_there(tmp_path, columns):
+@pytest.mark.parametrize("columns", [[0, 7], ["FORM"], ["nothing", 1], [True, 1], [0], [0, 0], [0, 2, -1]])
+def test_columns_that_are_not_there_or_give_the_label_away(tmp_path, columns):
     with pytest.raises(DataError, match="column"):
         read_conll(written(tmp_path, CHUNKS), columns)
+
+
+def test_comments_where_a_hash_may_be_a_token(tmp_path):
+    path = written(tmp_path, "# source: news\na X\n# b\nb Y\n")
+    assert read_conll(path, comments=True) == ([["a", "b"]], [["X", "Y"]])
+    assert next(iter(mm.data.open(path, comments=True).chunks())).x == [["a", "b"]]
+    marks = written(tmp_path, "# X\n# Y\n", "marks.conll")
+    assert read_conll(marks, comments=False) == ([["#", "#"]], [["X", "Y"]])
+
+
+def test_files_with_other_columns_are_no_more_of_the_same(tmp_path):
+    paths = [written(tmp_path, "a A X\n", "a.conll"), written(tmp_path, "\nb Y\n", "b.conll")]
+    with pytest.raises(DataError, match=r"b\.conll, line 2 has 2 columns, .*a\.conll has 3.*columns must") as caught:
+        read_conll(paths)
+    assert (caught.value.path, caught.value.row) == (str(paths[1]), 2)
+    assert read_conll(paths, [0, -1]) == ([["a"], ["b"]], [["X"], ["Y"]])
+
+
+def test_text_that_unpacks_without_end_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(pieces, "UNPACKED", 1 << 20)
+    path = written(tmp_path, gzip.compress(b"a X\n" * (4 << 20)), "bomb.conll.gz")
+    sentences = iter(mm.data.open(path).chunks())
+    with pytest.raises(DataError, match=r"bomb\.conll\.gz unpacks to more than \d+ MB, over 100 times.*gunzip"):
+        list(sentences)
+    path.write_bytes(gzip.compress(("".join(f"{hash(str(k))} X\n" for k in range(100_000))).encode()))
+    assert len(read_conll(path)[0][0]) == 100_000, "data is packed less"
+
+
+def test_errors_of_a_source_name_file_and_line(tmp_path):
+    good = "a B-X\nb I-X\n\n" * 40
+    paths = [written(tmp_path, good, "a.conll"), written(tmp_path, good + "c O\nd I-X\n", "b.conll")]
+    source = mm.data.open(paths, chunk_rows=16)
+    with pytest.raises(DataError, match=r"b\.conll, line 122: Y\[80\] has 'I-X' after 'O' at token 1"):
+        mm.SequenceSVM(segments="iob2").fit(source)
+    tagger = mm.SequenceSVM(max_passes=2).fit(*read_conll(paths[:1]))
+    with (
+        pytest.raises(OracleError, match=r"b\.conll, line 121: Sequence 80 has the label 'O' at token 0"),
+        pytest.warns(UserWarning, match="None of the features"),
+    ):
+        tagger.certify(source)
 
 
 def test_what_is_written_is_read_again(tmp_path):

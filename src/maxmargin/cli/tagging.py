@@ -8,13 +8,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ..data.conll import Conll, Located, conll_lines, read_lines
-from ..data.errors import DataError
+from ..data.errors import DataError, named_sequence
 from ..data.opening import kind_of, open as open_data
+from ..data.segments import Alphabet
+from ..estimators.allowed import Allowed
+from ..estimators.sequence_data import label_set, numbered, sorted_classes
 from ..estimators.training import steps_of_path
 from ..features import TokenFeatures
+from ..files import replacing
 from ..metrics import SegmentCounts
 from ..problem import Certificate
 from ..report import numbers
@@ -29,7 +33,6 @@ _PATIENCE = 2  # values of C in a row that may do worse than the best one so far
 _AT_A_TIME = 1000  # sentences that are read, tagged and written together
 _ROWS = {".svm", ".svmlight", ".libsvm"}
 _ROW = re.compile(r"\S+(\s+qid:\S+)?(\s+\d+:\S+)+\s*(#.*)?")
-_PLACE = re.compile(r"(?:[Ss]equence |Y\[)(\d+)(?:.*?\btoken (\d+))?", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,8 @@ class Tagging(Sequences):
         args = self.args
         self._words = not _has_rows(args.data)
         self._streams = self._words and settings.get("memory") is not None
-        given = [name for name in (*(p.name for p in TEMPLATES), "columns", "encoding") if vars(args)[name]]
+        self._segments = settings.get("segments")
+        given = [name for name in (*(p.name for p in TEMPLATES), "columns", "encoding", "comments") if vars(args)[name]]
         if given and not self._words:
             name = given[0].replace("_", "-")
             raise ValueError(f"--{name} is for CoNLL files, and {named(args.data)} has rows of numbers. Leave it out.")
@@ -94,14 +98,30 @@ class Tagging(Sequences):
         if not self._words:
             return super().open(paths)
         if self._streams and paths is self.args.data:
-            return Streamed(open_data(where(paths), columns=self._columns(paths), encoding=self.args.encoding))
+            columns, comments = self._columns(), self.args.comments or None
+            return Streamed(open_data(where(paths), columns=columns, encoding=self.args.encoding, comments=comments))
         found = list(self._conll(paths).located())
-        return Tokens([f.tokens for f in found], [f.labels for f in found], located=found)
+        data = Tokens([f.tokens for f in found], [f.labels for f in found], located=found)
+        if self.args.command == "report":
+            self._check_spelling(data, self.model.segments)
+        return data
 
     def training(self) -> tuple[Any, Any]:
         data, test = super().training()
         self.dev = None if self.args.dev is None else self.open([self.args.dev])
+        for held_out in (self.dev, test):
+            self._check_spelling(held_out, self._segments)
+        if self.args.calibrate and isinstance(data, Tokens):
+            with _located(self.dev):  # rather than after hours of training
+                Allowed(None, self._segments).check_labels(self.dev.y)
+                numbered(self.dev.y, sorted_classes(label_set(cast(list[Any], data.y))))
         return data, test
+
+    def _check_spelling(self, data: Any, segments: str | None) -> None:
+        """Refuse labels that say nothing of segments, where those of answers are compared with them."""
+        if segments is not None and isinstance(data, Tokens):
+            with _located(data):
+                Alphabet().numbered(cast(list[Any], data.y))
 
     def arguments(self, data: Any) -> tuple[Any, ...]:
         return (data.source,) if isinstance(data, Streamed) else super().arguments(data)
@@ -133,7 +153,7 @@ class Tagging(Sequences):
             }
         return TokenFeatures(**given).fit()
 
-    def _columns(self, paths: list[str]) -> list[int | str] | None:
+    def _columns(self) -> list[int | str] | None:
         """Those that were named, or that the model was trained with."""
         if self.args.columns is not None:
             return [_column(name) for name in self.args.columns.split(",")]
@@ -141,11 +161,14 @@ class Tagging(Sequences):
 
     def _conll(self, paths: list[str], *, may_lack_labels: bool = False) -> Conll:
         """CoNLL files as the model reads them; without labels, if they may be missing and are."""
-        encoding, columns = self.args.encoding or "utf-8", self._columns(paths)
+        encoding, columns = self.args.encoding or "utf-8", self._columns()
+        reading: dict[str, Any] = {"encoding": encoding, "comments": self.args.comments or None}
+        if self.args.command == "train" and paths is not self.args.data:
+            reading["like"] = self._conll(self.args.data)
         if not may_lack_labels or columns is None:
-            return Conll(where(paths), columns, encoding=encoding)
+            return Conll(where(paths), columns, **reading)
         n_tokens = getattr(self.model, "origin_", {}).get("n_token_columns", len(columns) - 1)
-        bare = Conll(where(paths), columns[:n_tokens], labels=False, encoding=encoding)
+        bare = Conll(where(paths), columns[:n_tokens], labels=False, **reading)
         if len(columns) == n_tokens:
             return bare
         numbered = [k for k in columns if isinstance(k, int)]
@@ -154,7 +177,7 @@ class Tagging(Sequences):
             *tokens, label = (k + width if k < 0 else k for k in numbered)
             if not 0 <= label < width or label in tokens:
                 return bare
-        return Conll(where(paths), columns, encoding=encoding)
+        return Conll(where(paths), columns, **reading)
 
     # Training
 
@@ -165,12 +188,23 @@ class Tagging(Sequences):
             else:
                 model = self._best_of_path(model, data, options, interrupted)
         if self._words:
-            first = self._columns(self.args.data) or list(range(self._conll(self.args.data).width()))
-            model.origin_ = {"columns": list(first), "n_token_columns": len(first) - 1}
+            columns = self._columns() or self._conll(self.args.data).columns()
+            model.origin_ = {"columns": list(columns), "n_token_columns": len(columns) - 1}
         if self.args.calibrate and not interrupted:
+            self._calibrate(model)
+        return model
+
+    def _calibrate(self, model: Any) -> None:
+        """Fit the temperature; where that fails or is interrupted, the trained model is written all the same."""
+        try:
             with _located(self.dev):
                 model.calibrate(self.dev.X, self.dev.y)
-        return model
+        except KeyboardInterrupt:
+            return  # whoever asks is told that it was
+        except ValueError as error:
+            with replacing(self.args.output) as path:
+                model.save(path)
+            raise DataError(f"{error} The trained model is in {self.args.output}, not calibrated.") from error
 
     def _best_of_path(self, model: Any, data: Any, options: dict[str, Any], interrupted: list[bool]) -> Any:
         """The fit that does best on the development data; templates are computed once for all of them."""
@@ -178,18 +212,22 @@ class Tagging(Sequences):
         grid = self.args.grid or _GRID
         if self._words and not self._streams:
             X = model.features.transform(X)
-        self._tuned, best, best_score = [], None, -1.0
-        for step in steps_of_path(model, X, rest[0] if rest else None, "C", grid, options):
-            with _located(self.dev):
-                score = step.score(self.dev.X, self.dev.y)
-            self._tuned.append({"C": step.C, "score": score})
-            self.talk.say(f"C {step.C:g}: {numbers.share(score)} on the development data")
-            if score > best_score:
-                best, best_score = step, score
-            worse = len(self._tuned) - 1 - [tried["score"] for tried in self._tuned].index(best_score)
-            if interrupted or worse >= _PATIENCE:
-                break
-        return best
+        self._tuned, step, best, best_score = [], None, None, -1.0
+        try:
+            for step in steps_of_path(model, X, rest[0] if rest else None, "C", grid, options):
+                with _located(self.dev):
+                    score = step.score(self.dev.X, self.dev.y)
+                self._tuned.append({"C": step.C, "score": score})
+                self.talk.say(f"C {step.C:g}: {numbers.share(score)} on the development data")
+                if score > best_score:
+                    best, best_score = step, score
+                worse = len(self._tuned) - 1 - [tried["score"] for tried in self._tuned].index(best_score)
+                if interrupted or worse >= _PATIENCE:
+                    break
+        except KeyboardInterrupt:  # between two fits: one that is under way ends by itself
+            if step is None:
+                raise
+        return best or step
 
     def facts(self, data: Any) -> dict[str, Any]:
         found = super().facts(data)
@@ -231,6 +269,7 @@ class Tagging(Sequences):
         with answers_to(args) as file:
             while batch := list(islice(read, _AT_A_TIME)):
                 data = Tokens([f.tokens for f in batch], [f.labels for f in batch], located=batch)
+                self._check_spelling(data if labelled else None, self.model.segments)
                 with _located(data):
                     answers = self.model.predict(data.X)
                     if file is not None:
@@ -359,10 +398,8 @@ def _located(data: Any) -> Iterator[None]:
     except DataError:
         raise
     except ValueError as error:
-        found = _PLACE.search(str(error))
-        if found is None or not isinstance(data, Tokens):
+        found = named_sequence(str(error))
+        if found is None or not isinstance(data, Tokens) or found[0] >= len(data.located):
             raise
-        i, t = int(found[1]), int(found[2] or 0)
-        if i >= len(data.located):
-            raise
+        i, t, _ = found
         raise DataError(f"{data.place(i, t)}: {error}", path=data.located[i].path) from error

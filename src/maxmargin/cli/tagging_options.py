@@ -9,7 +9,8 @@ _COLUMNS = Parameter(
     "default all, and in CoNLL-U FORM,UPOS.",
 )  # fmt: skip
 _ENCODING = Parameter("encoding", None, "str", "Encoding of CoNLL files and text, such as latin-1; UTF-8 by default.")
-_READING = (_COLUMNS, _ENCODING)
+_COMMENTS = Parameter("comments", False, "bool", "Lines that begin with # are comments, also where # may be a token.")
+_READING = (_COLUMNS, _ENCODING, _COMMENTS)
 TEMPLATES = (
     Parameter("window", None, "int", "Tokens before and after that templates look at; default: 2."),
     Parameter("affixes", None, "int", "Longest prefixes and suffixes in templates; default: 3."),

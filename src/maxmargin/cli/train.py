@@ -90,9 +90,10 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
 def _trained(args: argparse.Namespace, talk: Talk, transport: Transport | None) -> int:
     task = chosen(args, talk.say)
     kind, settings = task.kind(args, talk), options.resolve(args, task)
-    boxes = [args.boxes] if args.boxes else []
+    others = [vars(args).get(name) for name in ("boxes", "dev")]
+    gazetteers = (vars(args).get("gazetteers") or "").split(",")
     for path in (args.output, args.report):
-        check_writable(path, [*args.data, *(args.test or []), *boxes])
+        check_writable(path, [*args.data, *(args.test or []), *filter(None, [*others, *gazetteers])])
     kind.prepare(settings)
     model = task.make(**settings, n_jobs=args.jobs, random_state=args.seed, verbose=int(talk.progress))
     data, test = kind.training()

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..data.arrays import as_rows
-from ..data.errors import DataError
+from ..data.errors import DataError, named_sequence
 from ..data.source_checks import chunks_of
 from ..problem import Rivals, RowErrors, Rows
 from ..protocols import Chunk, Model, Oracle, OracleError, Seekable, Source
@@ -52,7 +52,7 @@ def survey(source: Source, add: Callable[[Any, Any], object] | None = None) -> S
     sizes: list[int] = []
     weights: list[np.ndarray | None] = []
     for chunk in chunks_of(source):
-        with _placed(chunk, sum(sizes)):
+        with _placed(source, chunk, sum(sizes)):
             if add is not None:
                 add(chunk.x, chunk.y)
         sizes.append(len(chunk))
@@ -82,15 +82,18 @@ def _joined_weights(weights: list[np.ndarray | None]) -> np.ndarray | None:
 
 
 @contextmanager
-def _placed(chunk: Chunk, first: int) -> Iterator[None]:
-    """Errors about a chunk say where in the source it stands."""
+def _placed(source: Any, chunk: Chunk, first: int) -> Iterator[None]:
+    """Errors about a chunk say where in the source it stands: in which file and line, where the source knows that."""
     where = f"In examples {first} to {first + len(chunk) - 1} of the source, counted from the first of them"
     try:
         yield
     except OracleError as error:
         raise OracleError(f"{where}: {error}", first + error.example if error.example >= 0 else -1) from error
     except ValueError as error:
-        raise DataError(f"{where}: {error}", row=first) from error
+        found = named_sequence(str(error), first)
+        place = source.place(*found[:2]) if found is not None and hasattr(source, "place") else None
+        message = f"{where}: {error}" if found is None or place is None else f"{place}: {found[2]}"
+        raise DataError(message, row=first) from error
 
 
 class Sizes:
@@ -260,7 +263,7 @@ class SourcedOracle:
 
     def _bind(self, i: int, chunk: Chunk) -> None:
         try:
-            with _placed(chunk, int(self.offsets[i])):
+            with _placed(self.source, chunk, int(self.offsets[i])):
                 self._data = (chunk.x, chunk.y) if self._prepare is None else self._prepare(chunk.x, chunk.y)
                 self._bound = oracle_for(self.model, *self._data)
         except DataError as error:

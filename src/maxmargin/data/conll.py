@@ -6,10 +6,12 @@ import codecs
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from ..files import replacing
 from ..validation import shown
+from .conll_errors import LONGEST, bad_line, check_alike, counted, empty_column, no_tokens
 from .errors import DataError
 from .examples import Pairs
 from .pieces import pieces
@@ -19,10 +21,14 @@ UNIVERSAL = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "
 """The columns of CoNLL-U."""
 _DOCUMENT = "-DOCSTART-"
 _UNIVERSAL_FILE = re.compile(r"\.conllup?(\.gz|\.zst)?$", re.IGNORECASE)
-_LONGEST = 1 << 20  # characters of a line
 _NO_WORD = re.compile(r"\d+[-.]\d+")  # numbers of contracted words ("3-4") and of empty nodes ("3.1")
 
-_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_MARKS = {
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}  # the first that fits: the mark of UTF-32 begins with that of UTF-16
 
 Columns = Sequence[int | str] | None
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -53,8 +59,8 @@ def read_conll(
     separator : str, optional
         What stands between columns: tabs if the first line with a token has one, else spaces.
     comments : bool, optional
-        Whether lines that begin with ``#`` are comments. By default they are in CoNLL-U, and where columns are parted
-        by tabs if they have none: elsewhere ``#`` may be a token.
+        Whether lines that begin with ``#`` are comments. By default they are in CoNLL-U, where columns are parted by
+        tabs if they have none, and where a file has no other lines: elsewhere ``#`` may be a token.
     encoding : str
         Of the text, such as "latin-1" for the Spanish files of CoNLL-2002.
 
@@ -143,6 +149,7 @@ class Conll:
         separator: str | None = None,
         comments: bool | None = None,
         encoding: str = "utf-8",
+        like: Conll | None = None,
         store: Disk = DISK,
     ) -> None:
         named = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
@@ -152,22 +159,32 @@ class Conll:
             columns = ("FORM", "UPOS")[: 1 + labels]
         self._columns = None if columns is None else [_number(column) for column in columns]
         if self._columns is not None and len(self._columns) < 1 + labels:
-            raise DataError(
-                f"columns names {len(self._columns)} of the columns, {1 + labels} are needed: those of the tokens"
-                + (", and the label as the last." if labels else ".")
+            wanted = (
+                "the columns of the tokens and, as the last, that of the label" if labels else "at least one column"
             )
+            raise DataError(f"columns must name {wanted}; got {shown(list(columns or ()))}.")
         if separator == "":
             raise DataError("separator is empty. Give what stands between columns, or None.")
         self.labels, self.universal = labels, universal
         self._separator, self._comments, self._store = separator, comments, store
         self._encoding = checked_encoding(encoding)
+        self._like = like
 
     def sentences(self) -> Iterator[tuple[list[Any], list[str]]]:
         """Tokens and labels of each sentence; without labels the second list is empty."""
         return ((found.tokens, found.labels) for found in self.located())
 
+    def columns(self) -> list[int]:
+        """The numbers of the columns that are read: the first line with a token says how many there are."""
+        for path in self.paths:
+            for number, columns in self._rows(path):
+                if columns:
+                    return self._chosen(path, number, len(columns))
+        raise no_tokens(self.paths[0])
+
     def located(self) -> Iterator[Located]:
         """The same, and where they are."""
+        first = None if self._like is None else (self._like.paths[0], len(self._like.columns()))
         for path in self.paths:
             tokens: list[Any] = []
             tags: list[str] = []
@@ -179,17 +196,19 @@ class Conll:
                         yield Located(tokens, tags, path, lines)
                         tokens, tags, lines = [], [], []
                     continue
-                chosen = chosen or self._chosen(path, number, len(columns))
+                if not chosen:
+                    chosen = self._chosen(path, number, len(columns))
+                    first = first or (path, len(chosen))
+                    check_alike(path, number, len(chosen), *first)
                 picked = [columns[k] for k in chosen]
+                if "" in picked:
+                    raise empty_column(path, number, chosen[picked.index("")])
                 if self.labels:
                     tags.append(picked.pop())
                 tokens.append(picked[0] if len(picked) == 1 else tuple(picked))
                 lines.append(number)
             if not chosen:
-                raise DataError(
-                    f"{path} has no tokens. A CoNLL file has one token per line and blank lines between sentences.",
-                    path=path,
-                )
+                raise no_tokens(path)
             if tokens:
                 yield Located(tokens, tags, path, lines)
 
@@ -200,7 +219,8 @@ class Conll:
 
     def _rows(self, path: str) -> Iterator[tuple[int, list[str]]]:
         """The number of each line and its columns; none where a sentence ends."""
-        number, width, separator = 0, 0, self._separator
+        number, width = 0, 0
+        separator = self._separator
         for buffer, end in pieces(path, self._store.stamp(path), self._store):
             lines = _text(path, buffer, end, number, self._encoding).split("\n")
             separator = separator or _separator(lines)
@@ -215,35 +235,57 @@ class Conll:
                 if separator == " ":
                     columns = [column for column in columns if column]
                 width = width or len(columns)
-                if len(columns) != width or len(line) > _LONGEST or not columns[0]:
-                    raise _bad_line(path, number, line, len(columns), width, separator)
+                if len(columns) != width or len(line) > LONGEST or "\r" in line:
+                    raise bad_line(path, number, line, len(columns), width, separator)
                 if not self.universal or not _NO_WORD.fullmatch(columns[0]):
                     yield number, columns
 
-    def _is_comment(self, line: str, separator: str) -> bool:
+    def _is_comment(self, line: str, separator: str | None) -> bool:
         if self._comments is not None:
             return self._comments
-        return self.universal or (separator == "\t" and "\t" not in line)
+        return self.universal or separator is None or (separator == "\t" and "\t" not in line)
 
     def _chosen(self, path: str, line: int, width: int) -> list[int]:
         columns = list(range(width)) if self._columns is None else self._columns
         wrong = next((k for k in columns if not -width <= k < width), None)
-        if wrong is not None or len(columns) < 1 + self.labels:
-            wanted = f"column {wrong} was asked for" if wrong is not None else "a token and its label are needed"
-            raise DataError(
-                f"{path}, line {line} has {width} column{'s' * (width != 1)}, and {wanted}. Name the columns in "
-                "columns=, the label last; or give labels=False if there are none.",
-                path=path,
-                row=line,
+        places = [k % width for k in columns]
+        if wrong is not None:
+            what = f"and column {wrong} was asked for. columns must name columns that are there, counted from 0"
+        elif len(columns) < 1 + self.labels:
+            what = "a token and its label are needed. Without labels there is only read_conll(…, labels=False), or "
+            what += "maxmargin predict"
+        elif self.labels and places[-1] in places[:-1]:
+            what = (
+                f"and column {columns[-1]}, the label, is to be a column of the tokens, too. columns must name it once"
             )
-        return columns
+        else:
+            return places
+        raise DataError(f"{path}, line {line} has {counted(width)}, {what}.", path=path, row=line)
+
+
+class ConllSource(Pairs):
+    """Sentences and their labels, read anew in every pass, and where each is."""
+
+    def __init__(self, files: Conll, chunk_rows: int | None = None) -> None:
+        super().__init__(files.sentences, chunk_rows=chunk_rows)
+        self._files = files
+
+    def place(self, i: int, t: int) -> str | None:
+        """The file and the line of token t of sentence i, found by reading up to it; only errors ask for it."""
+        found = next(islice(self._files.located(), i, None), None)
+        return None if found is None else f"{found.path}, line {found.lines[min(t, len(found.lines) - 1)]}"
 
 
 def open_conll(
-    paths: list[str], *, chunk_rows: int | None = None, columns: Columns = None, encoding: str | None = None
-) -> Pairs:
+    paths: list[str],
+    *,
+    chunk_rows: int | None = None,
+    columns: Columns = None,
+    encoding: str | None = None,
+    comments: bool | None = None,
+) -> ConllSource:
     """Sentences and their labels as a source, read anew in every pass."""
-    return Pairs(Conll(paths, columns, encoding=encoding or "utf-8").sentences, chunk_rows=chunk_rows)
+    return ConllSource(Conll(paths, columns, encoding=encoding or "utf-8", comments=comments), chunk_rows)
 
 
 def read_lines(path: str, encoding: str = "utf-8", store: Disk = DISK) -> Iterator[tuple[int, str]]:
@@ -251,9 +293,10 @@ def read_lines(path: str, encoding: str = "utf-8", store: Disk = DISK) -> Iterat
     number = 0
     for buffer, end in pieces(path, store.stamp(path), store):
         for number, line in enumerate(_text(path, buffer, end, number, encoding).split("\n")[:-1], number + 1):  # noqa: B020
-            if len(line) > _LONGEST:
+            if len(line) > LONGEST:
                 raise DataError(
-                    f"{path}, line {number} has {len(line)} characters, more than {_LONGEST}. A line is one sentence.",
+                    f"{path}, line {number} has {len(line)} characters, more than {LONGEST}. A line is one sentence: "
+                    "break longer ones.",
                     path=path,
                     row=number,
                 )
@@ -279,34 +322,24 @@ def _number(column: Any) -> int:
         return UNIVERSAL.index(column.upper())
     if isinstance(column, bool) or not hasattr(column, "__index__"):
         raise DataError(
-            f"columns has {shown(column)}: a column is a whole number, or in CoNLL-U one of {', '.join(UNIVERSAL)}."
+            f"columns must be whole numbers, or in CoNLL-U of {', '.join(UNIVERSAL)}; got {shown(column)}. The label "
+            "is the last of them."
         )
     return int(column)
 
 
-def _separator(lines: list[str]) -> str:
-    """Tabs or spaces, as in the first line that has a token and may be no comment."""
-    first = next((line for line in lines if line and line[0] != "#"), "")
-    return "\t" if "\t" in first else " "
-
-
-def _bad_line(path: str, number: int, line: str, found: int, width: int, separator: str) -> DataError:
-    what = f"has {found} columns, the lines before have {width}" if found != width else "begins with an empty column"
-    if len(line) > _LONGEST:
-        what = f"has {len(line)} characters, more than {_LONGEST}"
-    return DataError(
-        f"{path}, line {number} {what}: {shown(line[:200])}. A line has one token with all its columns, parted by "
-        f"{separator!r}; blank lines part sentences. If the line is a comment, give comments=True.",
-        path=path,
-        row=number,
-    )
+def _separator(lines: list[str]) -> str | None:
+    """Tabs or spaces, as in the first line that has a token and may be no comment; None if there is none yet."""
+    first = next((line for line in lines if line[:1] != "#" and not line.isspace() and line), "")
+    return "\t" if "\t" in first else " " if first else None
 
 
 def _text(path: str, buffer: bytearray, end: int, before: int, encoding: str) -> str:
-    if before == 0 and buffer.startswith(_UTF16):
+    mark = next((mark for mark in _MARKS if buffer.startswith(mark)), None) if before == 0 else None
+    if mark is not None:
         raise DataError(
-            f"{path}, line 1 is UTF-16 text: it begins with {bytes(buffer[:8])!r}. Convert the file first, such as by: "
-            "iconv -f utf-16 -t utf-8.",
+            f"{path}, line 1 is {_MARKS[mark]} text: it begins with {bytes(mark)!r}. Convert the file first, such as "
+            f"by: iconv -f {_MARKS[mark].lower()} -t utf-8.",
             path=path,
             row=1,
         )
@@ -316,7 +349,7 @@ def _text(path: str, buffer: bytearray, end: int, before: int, encoding: str) ->
     except UnicodeDecodeError as error:
         line = before + buffer.count(b"\n", 0, error.start) + 1
         raise DataError(
-            f"{path}, line {line} is not {encoding.upper()} text: {bytes(buffer[error.start : error.start + 12])!r}. "
+            f"{path}, line {line} is not {encoding.upper()} text: {bytes(buffer[error.start : end][:12])!r}. "
             "If it is in another encoding, name it, such as encoding='latin-1'; or convert the file first, such as by: "
             "iconv -f latin1 -t utf-8.",
             path=path,

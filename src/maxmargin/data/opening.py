@@ -42,7 +42,7 @@ _KINDS = {
         ("parquet", "ParquetSource"),
     ),
     "folder": _Kind("folders of shards", ("n_features", "dtype", "filesystem"), ("shards", "Shards")),
-    "conll": _Kind("CoNLL files", ("chunk_rows", "columns", "encoding"), ("conll", "open_conll")),
+    "conll": _Kind("CoNLL files", ("chunk_rows", "columns", "encoding", "comments"), ("conll", "open_conll")),
     "npy": _Kind(".npy arrays", (*_ROWS, *_COLUMNS), ("array_source", "open_npy")),
     "arrays": _Kind("arrays", (*_ROWS, *_COLUMNS), ("array_source", "open_arrays")),
     "pairs": _Kind("pairs", ("chunk_rows",), ("examples", "pairs_of")),
@@ -100,6 +100,7 @@ def open(
     weight: str | None = None,
     columns: Sequence[int | str] | None = None,
     encoding: str | None = None,
+    comments: bool | None = None,
     zero_based: bool | str = "auto",
     on_error: str = "raise",
     n_jobs: int = 1,
@@ -137,6 +138,8 @@ def open(
         The columns of CoNLL files that are read, the label last; see ``read_conll``.
     encoding : str
         Of the text of CoNLL files, UTF-8 unless said otherwise.
+    comments : bool
+        Whether lines of CoNLL files that begin with ``#`` are comments; see ``read_conll``.
     zero_based : bool or "auto"
         Whether the first feature of svmlight text is number 0 or 1.
     on_error : "raise" or "skip"

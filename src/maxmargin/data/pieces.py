@@ -14,7 +14,12 @@ PIECE = 4 << 20
 LONGEST_LINE = 64 << 20
 """Bytes of a line where no memory is given to bound it by."""
 
+UNPACKED = 64 << 20
+"""Bytes that compressed text may unpack to whatever it is; beyond that, to ``RATIO`` times its own size at most."""
+RATIO = 100
+
 _NAMES = {".gz": "gzip", ".zst": "Zstandard"}
+_UNPACK = {"gzip": "gunzip", "Zstandard": "unzstd"}
 _MAGIC = {"gzip": b"\x1f\x8b", "Zstandard": b"\x28\xb5\x2f\xfd"}
 
 
@@ -85,14 +90,24 @@ def _reader(path: str, file: Any) -> Callable[[memoryview], int]:
     import pyarrow as pa
 
     stream = pa.CompressedInputStream(file, {"gzip": "gzip", "Zstandard": "zstd"}[kind])
+    unpacked = 0
 
     def readinto(view: memoryview) -> int:
+        nonlocal unpacked
         try:
-            return stream.readinto(view)
+            got = stream.readinto(view)
         except (OSError, ValueError) as error:
             raise DataError(
                 f"{path} is broken {kind} data ({error}). The file may not have been copied to its end: get it again.",
                 path=path,
             ) from None
+        unpacked += got
+        if unpacked > max(UNPACKED, RATIO * file.tell()):
+            raise DataError(
+                f"{path} unpacks to more than {unpacked >> 20} MB, over {RATIO} times its size: text that is made to "
+                f"fill memory does that. If you trust it, unpack it first ({_UNPACK[kind]}) and name what comes out.",
+                path=path,
+            )
+        return int(got)
 
     return readinto

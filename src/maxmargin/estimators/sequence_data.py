@@ -95,7 +95,8 @@ def numbered(Y: Examples, classes: np.ndarray) -> list[np.ndarray]:
             t = next(t for t, label in enumerate(plain(y)) if not is_known(label, number))
             raise ValueError(
                 f"Sequence {i} has the label {shown(plain(y)[t])} at token {t}, which is not among the labels "
-                f"{classes.tolist()[:20]}."
+                f"{classes.tolist()[:20]}. Leave the sequence out, or train with that label, too (streams: name "
+                "it in classes= of the first chunk)."
             ) from None
     return numbered
 

@@ -21,6 +21,8 @@ from .sequence_model import SequenceModel, block, switches
 BLOCKS = {"bias": 1, "transition": 2, "start": 1, "end": 1, "triple": 3}
 """The weights behind those of features, in their order, and how many labels in a row each of them is for."""
 
+_MOST_BYTES = 4 << 30  # of the tables in which the k best labellings are found
+
 
 class Chain(SequenceModel):
     """Sequences of labels: weights for features at every position and for neighbouring labels.
@@ -192,7 +194,15 @@ class Chain(SequenceModel):
 
     def k_best(self, x: object, w: np.ndarray, k: int) -> list[tuple[np.ndarray, float]]:
         """The k best labellings with their scores, best first (fewer if there are not as many)."""
-        X = Sequences.of([x], self._sizes()[1])
+        K, d = self._sizes()
+        X = Sequences.of([x], d)
+        k = int(min(k, float(K) ** min(X.n_tokens, 60)))  # there are no more
+        size = 24 * X.n_tokens * K**self.order * k
+        if size > _MOST_BYTES:
+            raise ValueError(
+                f"The {k} best labellings of {X.n_tokens} tokens would take {size >> 30} GB to find, more than "
+                f"{_MOST_BYTES >> 30} GB, the limit. Ask for fewer."
+            )
         paths, scores = self._searches.k_best(*self._arguments(X, w), k)
         if not len(paths):
             self.scored(X, w)  # says what is wrong
