@@ -112,7 +112,9 @@ class NamedTokens:
         """The features that slots have in a table, by the numbers in rows."""
         indptr = np.zeros(self.at.size + 1, np.int64)
         indices = np.empty(self.at.size * len(slots) + 1, np.int32)
-        n = kernels.number_features(self.at, np.stack(rows), np.array(slots, np.int64), table, indptr, indices)
+        n = kernels.number_features(
+            self.at, np.array(rows, np.int32), np.array(slots, np.int64), table, indptr, indices
+        )
         return Sequences(indptr, indices[:n], np.ones(n, np.float32), self.offsets, n_features)
 
 
@@ -195,7 +197,7 @@ class _Known:
 
     def numbers(self, values: list[str | None]) -> np.ndarray:
         """The number of each value, one more than all of them for those that are not known."""
-        return np.fromiter(map(self._number.get, values, repeat(len(self._number))), np.int64, len(values))
+        return np.fromiter(map(self._number.get, values, repeat(len(self._number))), np.int32, len(values))
 
 
 def _halves(texts: list[str], features: list[int]) -> tuple[list[str], list[str], list[int]]:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, field, replace
 from functools import partial
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -294,15 +294,14 @@ class SequenceSVM(Segmenting, WithExplanations, WithProbabilities):
 
         ``predict(X).tolist()`` is a list of lists.
         """
-        classes = self._class_list()
+        classes = np.fromiter(self._class_list(), object)
         prepared = self.prepare(X)
         full, place = without_empty(prepared)
+        paths = self.model_.predict_all(full, self.coef_) if place.size else [np.empty(0, np.int32)]
+        labels = classes[np.concatenate(paths)].tolist()
         found = np.empty(len(prepared), object)
-        for i in np.flatnonzero(np.diff(prepared.offsets) == 0).tolist():
-            found[i] = []
-        paths = self.model_.predict_all(full, self.coef_) if place.size else []
-        for i, path in zip(place.tolist(), paths, strict=True):
-            found[i] = list(map(classes.__getitem__, path.tolist()))
+        for i, (first, end) in enumerate(pairwise(prepared.offsets.tolist())):
+            found[i] = labels[first:end]
         return found
 
     def predict_single(self, x: object) -> list[Any]:

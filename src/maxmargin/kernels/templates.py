@@ -13,7 +13,7 @@ def find_pairs(values, first, second):
     The known pairs that begin with v have the places ``first[v]`` to ``first[v + 1] − 1``, where ``second`` ascends.
     """
     unknown = second.size
-    found = np.full(values.size, unknown)
+    found = np.full(values.size, np.int32(unknown))
     for p in range(values.size - 1):
         low = first[values[p]]
         end = first[values[p] + 1]
