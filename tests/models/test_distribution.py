@@ -1,5 +1,7 @@
 """Probabilities of chains against the sum over all labellings, finite differences, and scores of any size."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from compiled import equals_its_source
@@ -8,7 +10,7 @@ from user_models import labellings
 
 from maxmargin.kernels import marginals as kernels
 from maxmargin.models import Chain
-from maxmargin.models.distribution import ChainDistribution, ChainScores, Span, calibrated
+from maxmargin.models.distribution import ChainDistribution, ChainScores, calibrated
 
 EXAMPLES = settings(max_examples=40, deadline=None)
 
@@ -64,25 +66,28 @@ def test_probabilities_of_labellings_are_their_shares(case, data):
     assert (found[~near] < -500.0).all()
 
 
+def _has(y, first, behind, kind, goes_on, type_of):
+    """Whether a labelling has this segment."""
+    steps = [False, *goes_on[y[:-1], y[1:]], False]
+    whole = all(steps[t] for t in range(first + 1, behind))
+    return type_of[y[first]] == kind and whole and not steps[first] and not steps[behind]
+
+
 @EXAMPLES
-@given(case=cases(), data=st.data())
-def test_spans_have_the_probability_of_all_labellings_they_allow(case, data):
+@given(case=cases(), seed=st.integers(0, 2**32 - 1))
+def test_segments_have_the_probability_of_all_labellings_that_have_them(case, seed):
     model, X, *rest = case
-    spans = []
-    for _ in range(4):
-        i = data.draw(st.integers(0, len(X) - 1))
-        first = data.draw(st.integers(0, len(X[i]) - 1))
-        size = data.draw(st.integers(1, len(X[i]) - first))
-        allowed = np.array(
-            data.draw(st.lists(st.booleans(), min_size=size * model.n_labels, max_size=size * model.n_labels))
-        )
-        spans.append(Span(i, first, allowed.reshape(size, model.n_labels)))
-    found = np.exp(ChainDistribution(model, X, *rest).log_spans(spans))
-    for span, p in zip(spans, found, strict=True):
-        everything, shares, _ = _listed(model, X[span.sequence], *rest)
-        at = np.arange(len(span.allowed))
-        fits = [span.allowed[at, y[span.first + at]].all() for y in everything]
-        assert p == pytest.approx(shares[fits].sum(), abs=1e-9)
+    rng = np.random.default_rng(seed)
+    type_of = rng.integers(-1, 2, size=model.n_labels)
+    goes_on = (rng.random((model.n_labels, model.n_labels)) < 0.6) & (type_of[:, None] == type_of) & (type_of >= 0)
+    asked = [
+        (i, *ends, kind) for i, x in enumerate(X) for ends in combinations(range(len(x) + 1), 2) for kind in (0, 1)
+    ]
+    found = np.exp(ChainDistribution(model, X, *rest).log_segments(np.array(asked), goes_on, type_of))
+    listed = [_listed(model, x, *rest) for x in X]
+    for (i, *segment), p in zip(asked, found, strict=True):
+        everything, shares, _ = listed[i]
+        assert p == pytest.approx(sum(shares[[_has(y, *segment, goes_on, type_of) for y in everything]]), abs=1e-9)
 
 
 @EXAMPLES
@@ -137,7 +142,8 @@ def test_a_sequence_without_a_labelling_and_weights_that_are_not_finite_are_name
     with pytest.raises(ValueError, match="weights are not all finite"):
         ChainDistribution(Chain(2, 1), X, np.full(6, np.nan)).marginals()
     with pytest.raises(ValueError, match="Sequence 1 has 2 tokens"):
-        ChainDistribution(model, X, np.zeros(model.n_weights)).log_spans([Span(1, 0, np.ones((1, 2), bool))])
+        distribution = ChainDistribution(model, X, np.zeros(model.n_weights))
+        distribution.log_segments(np.array([[1, 0, 1, 0]]), np.eye(2, dtype=bool), np.arange(2))
 
 
 def test_chains_of_second_order_have_no_probabilities():
@@ -219,6 +225,6 @@ def test_kernels_equal_their_source(forbid, rng):
     equals_its_source(kernels.log_partitions, table, scores.offsets, pairs)
     equals_its_source(kernels.marginals, table, scores.offsets, pairs)
     equals_its_source(kernels.expectations, table, scores.offsets, pairs, table, plain)
-    masks = np.array([[True, False, True], [False, True, True], [True, True, False]])
-    ids, first, ends = np.array([1, 2]), np.array([0, 3]), np.array([0, 2, 3])
-    equals_its_source(kernels.span_log_probabilities, table, scores.offsets, pairs, ids, first, ends, masks)
+    goes_on, type_of = np.array([[False, True, False], [False, True, False], [False] * 3]), np.array([0, 0, -1])
+    asked = np.array([[1, 0, 2, 0], [2, 1, 2, 0], [2, 1, 4, 0]])
+    equals_its_source(kernels.segment_log_probabilities, table, scores.offsets, pairs, goes_on, type_of, asked)

@@ -269,6 +269,22 @@ def forbidden(labels: Sequence[Any], scheme: str) -> dict[str, np.ndarray]:
     }
 
 
+def continuations(labels: Sequence[Any]) -> tuple[list[Any], np.ndarray]:
+    """The types of labels, None of O; and whether a segment goes on from a label (row) to the next one (column).
+
+    Labels are read as the script of CoNLL-2000 does; if one says nothing of segments, a segment is a run of one label.
+
+    >>> continuations(["B-X", "I-X", "O"])[1].astype(int).tolist()
+    [[0, 1, 0], [0, 1, 0], [0, 0, 0]]
+    """
+    alphabet = Alphabet()
+    if not all([alphabet.knows(label) for label in labels]):
+        return list(labels), np.eye(len(labels), dtype=bool)
+    role, type_of, names = alphabet.roles, alphabet.type_of, [*alphabet.types, None]
+    same = (type_of[:, None] == type_of).astype(np.int64)
+    return [names[k] for k in type_of.tolist()], _GOES_ON[same, role[:, None], role]
+
+
 def convert_segments(Y: Sequence[Sequence[str]], scheme: str) -> list[list[str]]:
     """Labels of segments in another scheme.
 

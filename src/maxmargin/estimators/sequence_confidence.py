@@ -9,12 +9,12 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from ..data.segments import continuations
 from ..data.sequences import Sequences
 from ..models.chain import Chain
 from ..models.distribution import ChainDistribution, ChainScores, calibrated, check_possible
-from ..validation import one_of, switch
-from .segment_labels import SegmentLabels, listed
-from .sequence_data import as_pairs, check_lengths, numbered
+from ..validation import one_of, shown, switch
+from .sequence_data import as_pairs, check_lengths, is_known, numbered
 from .structured import Examples, ModelFacts, StructuredEstimator, check_inputs
 
 Segment = tuple[int, int, Any]
@@ -169,15 +169,16 @@ class WithProbabilities(StructuredEstimator):
         True
         """
         prepared = self.prepare(X)
-        asked = [listed(i, each) for i, each in enumerate(check_inputs(segments, "segments"))]
+        asked = [_listed(i, each) for i, each in enumerate(check_inputs(segments, "segments"))]
         if len(asked) != len(prepared):
             raise ValueError(f"X has {len(prepared)} sequences, segments has {len(asked)} lists. Give one for each.")
-        reader, lengths = SegmentLabels(self._class_list()), np.diff(prepared.offsets).tolist()
-        cases = [reader.cases(i, lengths[i], segment) for i, segments in enumerate(asked) for segment in segments]
-        log = self._distribution(prepared).log_spans([span for each in cases for span in each])
-        owner = np.repeat(np.arange(len(cases)), [len(each) for each in cases])
-        found = np.minimum(np.bincount(owner, np.exp(log), minlength=len(cases)), 1.0)
-        return np.split(found, np.cumsum([len(each) for each in asked])[:-1])
+        types, goes_on = continuations(self._class_list())
+        number = {kind: k for k, kind in enumerate(dict.fromkeys(types)) if kind is not None}
+        length = np.diff(prepared.offsets).tolist()
+        rows = [(i, *_numbered(i, length[i], one, number)) for i, each in enumerate(asked) for one in each]
+        type_of = np.array([number.get(kind, -1) for kind in types])
+        log = self._distribution(prepared).log_segments(np.array(rows, np.int64).reshape(-1, 4), goes_on, type_of)
+        return np.split(np.exp(log), np.cumsum([len(each) for each in asked])[:-1])
 
     def _distribution(self, X: Examples | Sequences) -> ChainDistribution:
         check_is_fitted(self)
@@ -202,3 +203,34 @@ class WithProbabilities(StructuredEstimator):
         """Complain of what ``calibrate`` could not have left."""
         if vars(self).get("temperature_", 0.0 if "label_offsets_" in vars(self) else 1.0) <= 0.0:
             raise ValueError("its temperature must be above 0")
+
+
+def _listed(sequence: int, segments: Any) -> list[Any]:
+    """The segments of one sequence."""
+    if not isinstance(segments, Iterable) or isinstance(segments, str):
+        raise ValueError(
+            f"segments[{sequence}] must be a list of (start, end, type), one for each segment of that sequence; got "
+            f"{shown(segments)}."
+        )
+    return list(segments)
+
+
+def _numbered(sequence: int, n_tokens: int, segment: Any, number: dict[Any, int]) -> tuple[int, int, int]:
+    """A segment, checked, with the number of its type."""
+    triple = isinstance(segment, list | tuple) and len(segment) == 3
+    if not triple or not all(isinstance(place, int | np.integer) for place in segment[:2]):
+        raise ValueError(
+            f"segments[{sequence}] has {shown(segment)}. A segment is (start, end, type): its first token, the token "
+            "behind its last, and its type."
+        )
+    start, end, kind = segment
+    if not 0 <= start < end <= n_tokens:
+        raise ValueError(
+            f"segments[{sequence}] has {shown(segment)}, but the sequence has {n_tokens} tokens: 0 <= start < end "
+            f"<= {n_tokens} is needed."
+        )
+    if not is_known(kind, number):
+        raise ValueError(
+            f"segments[{sequence}] has {shown(segment)}, of a type that no label has. Types are {shown([*number])}."
+        )
+    return int(start), int(end), number[kind]

@@ -70,8 +70,11 @@ def _step(before, transition, factor, top, sums, out):
 
 
 @compiled
-def _forward(score, transition, factor, top, start, sums, out, level):
-    """Fill ``out`` with centred rows; ``level[t]`` is what was subtracted from row t."""
+def _forward(score, transition, factor, top, start):
+    """Centred rows for one sequence, and what was subtracted from each."""
+    out = np.empty(score.shape)
+    level = np.empty(score.shape[0])
+    sums = np.empty(start.size)
     for k in range(start.size):
         out[0, k] = start[k] + score[0, k]
     level[0] = _centre(out[0])
@@ -80,12 +83,16 @@ def _forward(score, transition, factor, top, start, sums, out, level):
         for k in range(start.size):
             out[t, k] += score[t, k]
         level[t] = level[t - 1] + _centre(out[t])
+    return out, level
 
 
 @compiled
-def _backward(score, turned, factor, top, end, sums, ahead, out):
-    """Fill ``out`` with centred rows; ``turned`` are transitions from the next label to the one before."""
+def _backward(score, turned, back_factor, top, end):
+    """Centred rows for one sequence; ``turned`` are transitions from the next label to the one before."""
     n = score.shape[0]
+    out = np.empty(score.shape)
+    sums = np.empty(end.size)
+    ahead = np.empty(end.size)
     for k in range(end.size):
         out[n - 1, k] = end[k]
     _centre(out[n - 1])
@@ -93,16 +100,9 @@ def _backward(score, turned, factor, top, end, sums, ahead, out):
         for k in range(end.size):
             ahead[k] = out[t + 1, k] + score[t + 1, k]
         _centre(ahead)
-        _step(ahead, turned, factor, top, sums, out[t])
+        _step(ahead, turned, back_factor, top, sums, out[t])
         _centre(out[t])
-
-
-@compiled
-def _longest(offsets):
-    longest = 0
-    for i in range(offsets.size - 1):
-        longest = max(longest, offsets[i + 1] - offsets[i])
-    return longest
+    return out
 
 
 @compiled
@@ -110,17 +110,11 @@ def log_partitions(score, offsets, pairs):
     """log Z of every sequence; 0 of an empty one."""
     transition, start, end = pairs
     factor, top = _factors(transition)
-    longest = _longest(offsets)
-    forward = np.empty((longest, start.size))
-    level = np.empty(longest)
-    sums = np.empty(start.size)
     out = np.zeros(offsets.size - 1)
     for i in range(offsets.size - 1):
-        n = offsets[i + 1] - offsets[i]
-        if n > 0:
-            rows = score[offsets[i] : offsets[i + 1]]
-            _forward(rows, transition, factor, top, start, sums, forward, level)
-            out[i] = level[n - 1] + _log_sum(forward[n - 1], end)
+        if offsets[i + 1] > offsets[i]:
+            forward, level = _forward(score[offsets[i] : offsets[i + 1]], transition, factor, top, start)
+            out[i] = level[-1] + _log_sum(forward[-1], end)
     return out
 
 
@@ -131,22 +125,15 @@ def marginals(score, offsets, pairs):
     turned = np.ascontiguousarray(transition.T)
     factor, top = _factors(transition)
     back_factor = np.ascontiguousarray(factor.T)
-    longest = _longest(offsets)
-    forward = np.empty((longest, start.size))
-    backward = np.empty((longest, start.size))
-    level = np.empty(longest)
-    sums = np.empty(start.size)
-    ahead = np.empty(start.size)
     out = np.zeros(offsets.size - 1)
     for i in range(offsets.size - 1):
-        n = offsets[i + 1] - offsets[i]
-        if n == 0:
-            continue
         rows = score[offsets[i] : offsets[i + 1]]
-        _forward(rows, transition, factor, top, start, sums, forward, level)
-        _backward(rows, turned, back_factor, top, end, sums, ahead, backward)
-        out[i] = level[n - 1] + _log_sum(forward[n - 1], end)
-        for t in range(n):
+        if rows.shape[0] == 0:
+            continue
+        forward, level = _forward(rows, transition, factor, top, start)
+        backward = _backward(rows, turned, back_factor, top, end)
+        out[i] = level[-1] + _log_sum(forward[-1], end)
+        for t in range(rows.shape[0]):
             _shares(forward[t], backward[t], rows[t])
     return out
 
@@ -201,25 +188,21 @@ def expectations(score, offsets, pairs, raw_score, raw_pairs):
     factor, top = _factors(transition)
     back_factor = np.ascontiguousarray(factor.T)
     n_labels = start.size
-    longest = _longest(offsets)
-    forward = np.empty((longest, n_labels))
-    backward = np.empty((longest, n_labels))
-    level = np.empty(longest)
     sums = np.empty(n_labels)
-    ahead = np.empty(n_labels)
+    means = np.empty(n_labels)
     share = np.empty(n_labels)
     counts = np.zeros(n_labels)
     log_z = 0.0
     mean = 0.0
     for i in range(offsets.size - 1):
-        n = offsets[i + 1] - offsets[i]
-        if n == 0:
-            continue
         rows = score[offsets[i] : offsets[i + 1]]
         raw = raw_score[offsets[i] : offsets[i + 1]]
-        _forward(rows, transition, factor, top, start, sums, forward, level)
-        _backward(rows, turned, back_factor, top, end, sums, ahead, backward)
-        log_z += level[n - 1] + _log_sum(forward[n - 1], end)
+        n = rows.shape[0]
+        if n == 0:
+            continue
+        forward, level = _forward(rows, transition, factor, top, start)
+        backward = _backward(rows, turned, back_factor, top, end)
+        log_z += level[-1] + _log_sum(forward[-1], end)
         for t in range(n):
             _shares(forward[t], backward[t], share)
             for k in range(n_labels):
@@ -230,57 +213,57 @@ def expectations(score, offsets, pairs, raw_score, raw_pairs):
                 if t == n - 1:
                     mean += share[k] * raw_end[k]
             if t > 0:
-                mean += _mean_of_step(forward[t - 1], transition, factor, raw_transition, share, sums, ahead)
+                mean += _mean_of_step(forward[t - 1], transition, factor, raw_transition, share, sums, means)
     return log_z, mean, counts
 
 
 @compiled
-def span_log_probabilities(score, offsets, pairs, sequence, first, mask_first, masks):
-    """For each span the logarithm of the probability that all of its tokens have labels that its masks allow.
+def segment_log_probabilities(score, offsets, pairs, goes_on, type_of, segments):
+    """The logarithm of the probability of each segment, a row (sequence, first token, token behind the last, type).
 
-    Span s begins at token ``first[s]`` of ``sequence[s]``, and its tokens have the masks
-    ``mask_first[s] … mask_first[s + 1] − 1``, at least one. Spans of one sequence stand together.
+    A segment goes on from a label to the next one where ``goes_on`` says so, and begins and ends where it does not;
+    ``type_of`` has the types of labels. Segments of one sequence stand together.
     """
     transition, start, end = pairs
     turned = np.ascontiguousarray(transition.T)
     factor, top = _factors(transition)
     back_factor = np.ascontiguousarray(factor.T)
+    inside = np.where(goes_on, transition, -np.inf)
+    inside_factor, inside_top = _factors(inside)
+    across = np.where(goes_on, -np.inf, transition)
+    across_factor, across_top = _factors(across)
     n_labels = start.size
-    longest = _longest(offsets)
-    forward = np.empty((longest, n_labels))
-    backward = np.empty((longest, n_labels))
-    level = np.empty(longest)
-    sums = np.empty(n_labels)
-    ahead = np.empty(n_labels)
     value = np.empty(n_labels)
-    out = np.empty(sequence.size)
+    before = np.empty(n_labels)
+    sums = np.empty(n_labels)
+    out = np.empty(segments.shape[0])
     at_hand = -1
-    for s in range(sequence.size):
-        rows = score[offsets[sequence[s]] : offsets[sequence[s] + 1]]
-        if sequence[s] != at_hand:
-            at_hand = sequence[s]
-            _forward(rows, transition, factor, top, start, sums, forward, level)
-            _backward(rows, turned, back_factor, top, end, sums, ahead, backward)
-        t = first[s]
-        height = level[t]
-        for m in range(mask_first[s], mask_first[s + 1]):
-            if m == mask_first[s]:
-                for k in range(n_labels):
-                    value[k] = forward[t, k]
+    for s in range(segments.shape[0]):
+        i, first, behind, kind = segments[s]
+        rows = score[offsets[i] : offsets[i + 1]]
+        if i != at_hand:
+            at_hand = i
+            forward, level = _forward(rows, transition, factor, top, start)
+            backward = _backward(rows, turned, back_factor, top, end)
+        last = min(behind, rows.shape[0] - 1)  # that is looked at
+        height = 0.0
+        for t in range(first, last + 1):
+            if t == 0:
+                value[:] = start
+            elif t == first:
+                height = level[t - 1]
+                _step(forward[t - 1], across, across_factor, across_top, sums, value)
+            elif t < behind:
+                before[:] = value
+                _step(before, inside, inside_factor, inside_top, sums, value)
             else:
-                t += 1
-                for k in range(n_labels):
-                    ahead[k] = value[k]
-                _step(ahead, transition, factor, top, sums, value)
-                for k in range(n_labels):
-                    value[k] += rows[t, k]
+                before[:] = value
+                _step(before, across, across_factor, across_top, sums, value)
             for k in range(n_labels):
-                if not masks[m, k]:
-                    value[k] = -np.inf
+                value[k] = value[k] + rows[t, k] if t > first or type_of[k] == kind else -np.inf
             height += _centre(value)
             if height == -np.inf:
                 break
-        last = first[s] + mask_first[s + 1] - mask_first[s] - 1
         free = level[last] + _log_sum(forward[last], backward[last])
         if not np.isfinite(free):
             out[s] = np.nan

@@ -20,15 +20,6 @@ Pairs = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Scores of transitions, starts and ends."""
 
 
-class Span(NamedTuple):
-    """What is asked of some tokens in a row: which labels each may have."""
-
-    sequence: int
-    first: int
-    allowed: np.ndarray
-    """bool (n_tokens of the span, n_labels)"""
-
-
 class ChainDistribution:
     """Labellings of sequences with the probabilities p(y) = exp(w·φ(x, y) / T + Σ_t offset[y_t]) / Z.
 
@@ -76,24 +67,14 @@ class ChainDistribution:
     def _log_z(self) -> np.ndarray:
         return self._score.check(marginals.log_partitions(self._table, self._offsets, self._pairs))
 
-    def log_spans(self, spans: Sequence[Span]) -> np.ndarray:
-        """The logarithm of the probability that the tokens of each span all have labels it allows."""
-        if not spans:
-            return np.zeros(0)
-        order = sorted(range(len(spans)), key=lambda s: spans[s].sequence)
-        chosen = [spans[s] for s in order]
-        first = np.concatenate([[0], np.cumsum([len(span.allowed) for span in chosen])])
-        out = np.empty(len(spans))
-        out[order] = marginals.span_log_probabilities(
-            self._table,
-            self._offsets,
-            self._pairs,
-            np.array([span.sequence for span in chosen]),
-            np.array([span.first for span in chosen]),
-            first,
-            np.concatenate([span.allowed for span in chosen]),
-        )
-        return self._score.check(out, spans=True)
+    def log_segments(self, segments: np.ndarray, goes_on: np.ndarray, type_of: np.ndarray) -> np.ndarray:
+        """The logarithm of the probability of each segment, a row (sequence, first token, token behind the last, type).
+
+        ``goes_on`` says from which label to which a segment goes on, ``type_of`` which types labels have. Rows are in
+        the order of sequences.
+        """
+        found = marginals.segment_log_probabilities(self._table, self._offsets, self._pairs, goes_on, type_of, segments)
+        return self._score.check(found, impossible=True)
 
 
 class ChainScores:
@@ -118,9 +99,9 @@ class ChainScores:
         transition, start, end = (np.where(np.isneginf(part), -np.inf, sharpness * _open(part)) for part in self.pairs)
         return table, (transition, start, end)
 
-    def check(self, logarithms: np.ndarray, *, spans: bool = False) -> np.ndarray:
-        """Complain where there is no labelling, or a score is not finite; ``spans`` may have probability 0."""
-        bad = np.isnan(logarithms) if spans else ~np.isfinite(logarithms)
+    def check(self, logarithms: np.ndarray, *, impossible: bool = False) -> np.ndarray:
+        """Complain where there is no labelling, or a score is not finite; some may be ``impossible``, log 0."""
+        bad = np.isnan(logarithms) if impossible else ~np.isfinite(logarithms)
         if bad.any():
             self._model.predict_all(self._X, self._w)  # says what is wrong
             raise ValueError(f"Scores up to {np.abs(self.table).max():.3g} are too large for probabilities.")
