@@ -33,7 +33,7 @@ def viterbi(score, n_positions, transition, start, end, value, path):
             for k in range(n_labels):
                 low = max(before0 + transition[j, k], before1 + transition[j + 1, k])
                 high = max(before2 + transition[j + 2, k], before3 + transition[j + 3, k])
-                best[k] = max(best[k], max(low, high))
+                best[k] = max(best[k], low, high)
         for j in range(together, n_labels):
             before = value[t - 1, j]
             for k in range(n_labels):
