@@ -60,6 +60,7 @@ def test_a_tagger_from_a_conll_file(folder, tmp_path, capsys):
     assert said["dev"]["score"] == said["test"]["score"] == "F1 of segments"
     assert said["dev"]["value"] == said["test"]["value"]
     scores = {step["C"]: step["score"] for step in said["tuned"]}
+    assert said["columns"] == [0, 1, 2]
     assert next(iter(scores)) == 0.1 and said["C"] == max(scores, key=scores.get)
     model = mm.load(tmp_path / "m.mm")
     assert said["C"] == model.C
@@ -103,6 +104,12 @@ def test_predictions_are_a_conll_file(folder, tmp_path, capsys):
     assert rows == [list(zip(x, y, strict=True)) for x, y in zip(X, Y, strict=True)]
     assert said["score"] == "F1 of segments" and said["value"] == pytest.approx(model.score(X, Y))
     assert (said["sequences"], said["tokens"]) == (4, sum(map(len, X)))
+    table = model.segment_scores(X, Y)
+    assert said["segments"]["PER"] == table.by_type["PER"]._asdict()
+    assert (
+        main(["predict", str(folder / "ner.mm"), str(folder / "dev.conll"), "-o", str(tmp_path / "again.conll")]) == 0
+    )
+    assert str(table) in capsys.readouterr().err
     # Without labels the same words get the same answers. The last column may be taken for the label: --columns says.
     for form, options in (("{word}", []), ("{word} {tag}", ["--columns", "0"])):
         bare = written(tmp_path / "bare.conll", SENTENCES[:4], form)
@@ -129,6 +136,16 @@ def test_text_is_one_sentence_per_line_and_words_may_be(folder, capsys):
     assert capsys.readouterr().out.startswith("Ada\tB-PER\n\nLovelace\t")
 
 
+@pytest.mark.parametrize("name", ["new.txt", "dev.conll"])
+def test_stdin_is_tagged_as_a_file_is(folder, capsys, monkeypatch, name):
+    form = "text" if name == "new.txt" else "conll"
+    assert main(["predict", str(folder / "ner.mm"), str(folder / name)]) == 0
+    said = capsys.readouterr().out
+    monkeypatch.setattr("sys.stdin", (folder / name).open())
+    assert main(["predict", str(folder / "ner.mm"), "-", "--format", form]) == 0
+    assert capsys.readouterr().out == said
+
+
 def test_several_labellings_and_probabilities(folder, tmp_path, capsys):
     arguments = ["predict", folder / "ner.mm", folder / "new.txt", "-o", tmp_path / "found.conll", "--k-best", 3]
     answer(capsys, *arguments, "--marginals")
@@ -137,10 +154,11 @@ def test_several_labellings_and_probabilities(folder, tmp_path, capsys):
     heads = [line for line in lines if line.startswith("#")]
     words = [line.split() for line in (folder / "new.txt").read_text().splitlines()]
     found = [model.k_best(x, 3) for x in words]
+    likely = [model.sequence_proba([x] * len(best), [y for y, _ in best]) for x, best in zip(words, found, strict=True)]
     assert heads == [
-        f"# sentence {i + 1}, labelling {rank + 1} of {len(ranked)}, score {score:.6g}"
+        f"# sentence {i + 1}, labelling {rank + 1} of {len(ranked)}, score {score:.6g}, probability {p:.4f}"
         for i, ranked in enumerate(found)
-        for rank, (_, score) in enumerate(ranked)
+        for rank, ((_, score), p) in enumerate(zip(ranked, likely[i], strict=True))
     ]
     told = [line.split("\t") for line in lines if line and line[0] != "#"]
     expected = [

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -83,6 +85,19 @@ def answers_to(args: argparse.Namespace) -> Iterator[TextIO | None]:
 def on_one_line(text: str) -> str:
     """One line per answer is a promise: text labels and paths may hold anything."""
     return text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
+
+
+@contextmanager
+def stdin_as_file(paths: list[str]) -> Iterator[list[str]]:
+    """The files, where "-" is a temporary one with what comes from stdin: data is read more than once."""
+    if "-" not in paths:
+        yield paths
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "stdin"
+        with path.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        yield [str(path) if name == "-" else name for name in paths]
 
 
 def where(paths: list[str]) -> Any:

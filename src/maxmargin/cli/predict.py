@@ -7,10 +7,10 @@ If the data has labels, stderr says how well the answers fit them. Labels that w
 wrong. Features that were not there have no weight and are left out, with one warning; features that are missing are
 zero.
 
-For a tagger, DATA are CoNLL files, or plain text with one sentence per line, split at blanks. What is written is a
-CoNLL file: the columns that the model reads, the label if there is one, the answer, and with --marginals its
-probability. With --k-best there are several labellings of each sentence, each after a line that begins with # and has
-its score.
+For a tagger, DATA are CoNLL files, or plain text with one sentence per line, split at blanks; - reads stdin. What is
+written is a CoNLL file: the columns that the model reads, the label if there is one, the answer, and with --marginals
+its probability. With --k-best there are several labellings of each sentence, each after a line that begins with # and
+has its score, and with --marginals its probability.
 
 For a model of scenes or parts, DATA are images: a folder (at any depth), a pattern or files. Each line holds the path
 of an image and its class, separated by a tab. If all images lie in sub-folders with names of classes, stderr says how
@@ -32,6 +32,7 @@ examples:
   maxmargin predict model.mm new.parquet --scores -o answers.tsv
   maxmargin predict model.mm test.svm --json
   maxmargin predict ner.mm news.txt --marginals -o news.conll
+  echo 'Ada flew to Rome .' | maxmargin predict ner.mm -
   maxmargin predict scenes.mm photos/ -o answers.txt
   maxmargin predict cats.mm photo.jpg -o found.png
   maxmargin predict cats.mm 'photos/*.jpg' -o boxes.csv --threshold 0.5

@@ -19,12 +19,12 @@ from ..estimators.sequence_data import label_set, numbered, sorted_classes
 from ..estimators.training import steps_of_path
 from ..features import TokenFeatures
 from ..files import replacing
-from ..metrics import SegmentCounts
+from ..metrics import SegmentCounts, SegmentScores
 from ..problem import Certificate
 from ..report import numbers
 from ..report.content import Data
 from ..validation import whole
-from .files import answers_to, named, where
+from .files import answers_to, named, stdin_as_file, where
 from .grouped import Collected, Sequences
 from .tagging_options import TEMPLATES
 
@@ -218,7 +218,7 @@ class Tagging(Sequences):
                 with _located(self.dev):
                     score = step.score(self.dev.X, self.dev.y)
                 self._tuned.append({"C": step.C, "score": score})
-                self.talk.say(f"C {step.C:g}: {numbers.share(score)} on the development data")
+                self.talk.say(f"C {step.C:g}: {self.measure} {100 * score:.2f} % on the development data")
                 if score > best_score:
                     best, best_score = step, score
                 worse = len(self._tuned) - 1 - [tried["score"] for tried in self._tuned].index(best_score)
@@ -231,6 +231,8 @@ class Tagging(Sequences):
 
     def facts(self, data: Any) -> dict[str, Any]:
         found = super().facts(data)
+        if self._words:
+            found["columns"] = self.model.origin_["columns"]
         if self.dev is not None:
             found |= {"dev": self.score(self.dev), "C": self.model.C, "tuned": self._tuned}
             found["temperature"] = getattr(self.model, "temperature_", None) if self.args.calibrate else None
@@ -238,6 +240,9 @@ class Tagging(Sequences):
 
     def rows(self, facts: dict[str, Any]) -> list[tuple[str, str]]:
         rows = super().rows(facts)
+        if facts.get("columns"):
+            *tokens, label = map(str, facts["columns"])
+            rows.insert(0, ("columns", f"{', '.join(tokens)}; labels: {label}"))
         if facts.get("tuned"):
             tried = ", ".join(f"{step['C']:g}" for step in facts["tuned"])
             rows.append(("C", f"{facts['C']:g}, the best of {tried} on the development data"))
@@ -264,9 +269,14 @@ class Tagging(Sequences):
             raise ValueError(
                 f"{args.model} is not calibrated: --marginals needs maxmargin train --dev FILE --calibrate."
             )
+        with stdin_as_file(args.data) as args.data:
+            self._say_how_well(*self._tag())
+
+    def _tag(self) -> tuple[_Tally, bool]:
+        """Write the answers; how many there were and how many are right, and whether there were labels to say so."""
         tally = _Tally(self.model.segments)
         read, labelled = self._sentences()
-        with answers_to(args) as file:
+        with answers_to(self.args) as file:
             while batch := list(islice(read, _AT_A_TIME)):
                 data = Tokens([f.tokens for f in batch], [f.labels for f in batch], located=batch)
                 self._check_spelling(data if labelled else None, self.model.segments)
@@ -275,14 +285,22 @@ class Tagging(Sequences):
                     if file is not None:
                         file.writelines(self._written(data, answers, labelled, tally.sentences))
                 tally.add(data, answers, labelled)
+        return tally, labelled
+
+    def _say_how_well(self, tally: _Tally, labelled: bool) -> None:
+        args = self.args
         value = tally.score() if labelled else None
+        table = tally.segment_scores() if labelled else None
+        rows = {} if table is None else {"segments": {name: score._asdict() for name, score in table.rows()}}
         self.talk.result(
             command="predict", task=self.task.name, model=args.model, score=self.measure, value=value,
-            output=args.output, sequences=tally.sentences, tokens=tally.tokens,
+            output=args.output, sequences=tally.sentences, tokens=tally.tokens, **rows,
         )  # fmt: skip
         verdict = "" if value is None else f" {self.measure[0].upper()}{self.measure[1:]}: {numbers.share(value)}."
         unit = f"sentence{'s' * (tally.sentences != 1)}"
         self.talk.say(f"{numbers.count(tally.sentences)} {unit} answered.{verdict}")
+        if table is not None:
+            self.talk.say(f"\n{table}")
 
     def _sentences(self) -> tuple[Iterator[Located], bool]:
         """What is to be tagged, and whether it has labels."""
@@ -291,8 +309,9 @@ class Tagging(Sequences):
             n = getattr(self.model, "origin_", {}).get("n_token_columns", 1)
             if n > 1:
                 raise DataError(
-                    f"{paths[0]} is read as one sentence per line, whose tokens are words; {args.model} was trained on "
-                    f"tokens of {n} columns. Give a CoNLL file with these columns."
+                    f"{named(paths)} is read as one sentence per line, whose tokens are words; {args.model} was "
+                    f"trained on tokens of {n} columns. Give a CoNLL file with these columns, or train "
+                    "on words and labels alone: --columns 0,-1."
                 )
             return _split(paths, args.encoding or "utf-8"), False
         files = self._conll(paths, may_lack_labels=True)
@@ -322,8 +341,12 @@ class Tagging(Sequences):
             return
         for i, (x, row) in enumerate(zip(data.X, rows, strict=True)):
             found = self.model.k_best(x, self.args.k_best)
-            for rank, (labels, score) in enumerate(found):
-                yield f"# sentence {before + i + 1}, labelling {rank + 1} of {len(found)}, score {score:.6g}\n"
+            said = [f"score {score:.6g}" for _, score in found]
+            if shares is not None:
+                likely = self.model.sequence_proba([x] * len(found), [labels for labels, _ in found])
+                said = [f"{score}, probability {p:.4f}" for score, p in zip(said, likely, strict=True)]
+            for rank, (labels, _) in enumerate(found):
+                yield f"# sentence {before + i + 1}, labelling {rank + 1} of {len(found)}, {said[rank]}\n"
                 yield from _lines([row], [labels], None if shares is None else [shares[i]])
 
 
@@ -343,8 +366,12 @@ class _Tally:
             pairs = zip(data.y, answers, strict=True)  # type: ignore[arg-type]
             self._right += sum(a == b for y, z in pairs for a, b in zip(y, z, strict=True))
 
+    def segment_scores(self) -> SegmentScores | None:
+        return None if self._segments is None else self._segments.scores()
+
     def score(self) -> float:
-        return self._right / self.tokens if self._segments is None else self._segments.scores().micro.f1
+        table = self.segment_scores()
+        return self._right / self.tokens if table is None else table.micro.f1
 
 
 def _lines(rows: list[Any], answers: Any, shares: Any) -> Iterator[str]:
