@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.utils import get_tags
@@ -70,6 +70,25 @@ def test_templates_and_C_are_searched():
     assert search.best_estimator_.features.window == search.best_params_["features__window"]
     assert tagger.features.window == 1
     assert len(search.predict(X)) == len(X)
+
+
+class Marked(BaseEstimator):
+    """Features that a second pass would change."""
+
+    def transform(self, X):
+        return [[f"{word}!" for word in x] for x in X]
+
+
+def test_tokens_pass_a_transformer_once(tmp_path):
+    expected = SequenceSVM(random_state=0).fit(Marked().transform(X), Y)
+    svm = SequenceSVM(features=Marked(), random_state=0).fit(X, Y)
+    from_source = SequenceSVM(features=Marked(), random_state=0).fit(mm.data.open(lambda: zip(X, Y, strict=True)))
+    for tagger in (svm, from_source, SequenceSVM(features=Marked(), random_state=0).partial_fit(X, Y)):
+        assert tagger.feature_names_ == expected.feature_names_
+        assert tagger.score(X, Y) == expected.score(Marked().transform(X), Y)
+        assert tagger.certify(X, Y).upper == tagger.certify(mm.data.open(lambda: zip(X, Y, strict=True))).upper
+    assert svm.certify(X, Y) == expected.certificate_
+    svm.report(tmp_path / "page.html", X, Y)
 
 
 def test_tags_say_what_input_is(svm):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
@@ -11,34 +11,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..data.segments import continuations
 from ..data.sequences import Sequences
-from ..models.chain import Chain
 from ..models.distribution import ChainDistribution, ChainScores, calibrated, check_possible
 from ..validation import one_of, shown, switch
-from .sequence_data import as_pairs, check_lengths, is_known, numbered
-from .structured import Examples, ModelFacts, StructuredEstimator, check_inputs
+from .sequence_data import is_known, numbered
+from .structured import Examples, ModelFacts, check_inputs
+from .tagger import Tagger
 
 Segment = tuple[int, int, Any]
 """First token, token behind the last, type."""
 
 
-class WithProbabilities(StructuredEstimator):
+class WithProbabilities(Tagger):
     """Probabilities of a chain, as ``SequenceSVM`` has them."""
 
-    model_: Chain
-    classes_: np.ndarray
     temperature_: float
     label_offsets_: np.ndarray
-    features: Any
-
-    if TYPE_CHECKING:
-
-        def prepare(self, X: Examples | Sequences) -> Sequences: ...
-
-        def predict(self, X: Examples | Sequences) -> np.ndarray: ...
-
-        def _class_list(self) -> list[Any]: ...
-
-        def k_best(self, x: object, k: int = 5) -> list[tuple[list[Any], float]]: ...
 
     def calibrate(self, X: Examples | Sequences, Y: Examples, *, by: str = "token", offsets: bool = False) -> Self:
         """Learn how scores become probabilities, from labelled sequences that were not trained on.
@@ -122,11 +109,9 @@ class WithProbabilities(StructuredEstimator):
         switch("log", log)
         if Y is None:
             prepared = self.prepare(X)
-            labels = numbered(self.predict(prepared).tolist(), self.classes_)
+            labels = self.model_.predict_all(prepared, self.coef_)
         else:
-            tokens, Y = as_pairs(cast(Examples, X), Y, self.features)
-            prepared = self.prepare(tokens)
-            check_lengths(prepared, Y)
+            prepared, Y = self._pairs(X, Y)
             labels = numbered(Y, self.classes_)
         found = self._distribution(prepared).log_probabilities(labels)
         return found if log else np.exp(found)

@@ -59,8 +59,8 @@ class SequenceSurvey:
             self.pairs.update(pair for y in Y for pair in pairwise(plain(y)))
 
 
-def as_pairs(X: Examples, Y: Examples | None, features: Any = None) -> tuple[Examples, Examples]:
-    X, Y = check_pairs(as_sequences(X, features), Y)
+def as_pairs(X: Examples | Sequences, Y: Examples | None) -> tuple[Examples, Examples]:
+    X, Y = check_pairs(as_sequences(X), Y)
     return X, [listed(y) for y in Y] if isinstance(Y, list | tuple) else Y
 
 

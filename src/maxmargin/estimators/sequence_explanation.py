@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..data.sequences import Sequences
 from ..models.chain import Chain, labels_of
 from .sequence_data import as_sequences
-from .structured import Examples, StructuredEstimator
+from .tagger import Tagger
 
 _SHOWN = 3  # contributions in a line of the table
 
@@ -210,43 +210,8 @@ class _Terms:
         return said if len(said) > 1 else said[0]
 
 
-class WithExplanations(StructuredEstimator):
-    """Weights by name, and why sentences are labelled as they are, as ``SequenceSVM`` has it."""
-
-    model_: Chain
-
-    if TYPE_CHECKING:
-
-        @property
-        def feature_names_(self) -> list[Any]: ...
-
-        @property
-        def emissions_(self) -> np.ndarray: ...
-
-        @property
-        def transitions_(self) -> np.ndarray: ...
-
-        def prepare(self, X: Examples | Sequences) -> Sequences: ...
-
-        def _class_list(self) -> list[Any]: ...
-
-        def predict_proba(self, X: Examples | Sequences) -> list[np.ndarray]: ...
-
-    @property
-    def state_features_(self) -> dict[tuple[Any, Any], float]:
-        """Weights that are not zero, by (feature, label)."""
-        classes, names, weights = self._class_list(), self.feature_names_, self.emissions_
-        feature, label = np.nonzero(weights)
-        found = zip(feature.tolist(), label.tolist(), weights[feature, label].tolist(), strict=True)
-        return {(names[f], classes[k]): weight for f, k, weight in found}
-
-    @property
-    def transition_features_(self) -> dict[tuple[Any, Any], float]:
-        """Weights of neighbouring labels that are not zero, by (label, next label), without those ruled out."""
-        classes, weights, forbidden = self._class_list(), self.transitions_, self.model_.forbidden
-        before, after = np.nonzero(weights if forbidden is None else np.where(forbidden, 0.0, weights))
-        found = zip(before.tolist(), after.tolist(), weights[before, after].tolist(), strict=True)
-        return {(classes[j], classes[k]): weight for j, k, weight in found}
+class WithExplanations(Tagger):
+    """Why sentences are labelled as they are, as ``SequenceSVM`` says it."""
 
     def explain(self, x: Any) -> Explanation:
         """Why every token of one sequence has its label: its margin, the runner-up, and what makes the difference.
