@@ -19,7 +19,7 @@ REPORT_DESELECTED = echo "MAXMARGIN_DATA is not set, tests on real data were des
 CPUS := Nehalem Sandybridge
 
 # What `make check` runs of the tests: the core, without images, clusters, pages and the long runs with exact fractions.
-CORE := $(addprefix tests/,kernels data regularizers inference models constraints solvers latent clustering) \
+CORE := $(addprefix tests/,kernels data metrics regularizers inference models constraints solvers latent clustering) \
     $(filter-out tests/test_persistence.py,$(wildcard tests/test_*.py))
 SLOW := tests/solvers/test_exact_certificates.py tests/data/test_fuzz_shards.py
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..calibration import reliability_bins
+from ..metrics import reliability_bins
 from .needs import axes_for, open_frame
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .validation import check_unmasked, one_of, shown, whole
+from ..validation import check_unmasked, one_of, shown, whole
 
 
 class Bins(NamedTuple):

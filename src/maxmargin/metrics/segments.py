@@ -1,4 +1,4 @@
-"""How good predicted segments are, such as named entities or chunks, and how far probabilities can be trusted."""
+"""How many predicted segments are right, such as named entities or chunks."""
 
 from __future__ import annotations
 
@@ -8,12 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .calibration import Bins, calibration_error, reliability_bins
-from .data.segments import Alphabet, Marks, found_segments
-
-__all__ = [
-    "Bins", "Score", "SegmentScores", "calibration_error", "reliability_bins", "segment_scores", "segments",
-]  # fmt: skip
+from ..data.segments import Alphabet, Marks, found_segments
 
 
 class Score(NamedTuple):
