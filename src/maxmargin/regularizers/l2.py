@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..kernels.vectors import dot
+from ..rounding import gamma
 from .shape import Shape
 
 
@@ -20,6 +21,10 @@ class L2:
 
     def conjugate(self, v: np.ndarray) -> float:
         return 0.5 * dot(v, v)
+
+    def conjugate_error(self, v: np.ndarray, error: np.ndarray) -> float:
+        moved = dot(np.abs(v) + 0.5 * error, error)
+        return gamma(v.size + 4) * (self.conjugate(v) + moved) + moved
 
     def weights(self, v: np.ndarray) -> np.ndarray:
         return v.copy()
