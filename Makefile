@@ -69,6 +69,8 @@ test-cpus: $(VENV)/.for-test
 bench: need-data $(VENV)/.for-bench
 	$(BIN)/python benchmarks/linear.py
 	$(BIN)/python benchmarks/report.py
+	$(BIN)/python benchmarks/hard.py
+	$(BIN)/python benchmarks/cold_start.py
 	$(BIN)/python benchmarks/structured.py
 	$(BIN)/python benchmarks/calibration.py
 	$(BIN)/python benchmarks/out_of_core.py

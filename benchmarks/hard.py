@@ -4,7 +4,7 @@
 
 Seconds are the best of three fits, after one that compiles. Every gap is relative to the lower bound that our fit has
 proved: scikit-learn's weights are judged by the same certificate. Where scikit-learn has no such problem its columns
-are empty. No data are needed but those that come with scikit-learn.
+are empty. The table goes to results/hard.md. No data are needed but those that come with scikit-learn.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from copy import copy
 from typing import Any
 
 import numpy as np
+from report import environment_text, markdown_table
+from results import FOLDER, environment
 from sklearn import svm
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
 
@@ -23,6 +25,18 @@ import maxmargin as mm
 from maxmargin.regularizers import Bounded, GroupNorm
 
 _REPEATS = 3
+_MOST_PASSES = 60
+_QUICK = 0.2  # seconds
+
+_INTRODUCTION = f"""\
+# Stiff and badly scaled problems
+
+Default settings of both libraries, but for C and the loss that the table names, and 10 000 passes for scikit-learn; data
+unscaled, as they come. Seconds are the best of {_REPEATS} fits, after one that compiles. Gaps are relative to the lower
+bound that our fit has proved. The goal: a gap of 1e-3 in {_MOST_PASSES} passes and twice the time of scikit-learn where that
+gets there, or {_QUICK} s. `python benchmarks/hard.py`.
+
+"""
 
 
 def noisy(scale: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -82,17 +96,28 @@ def judged(ours: Any, theirs: Any, X: np.ndarray, y: np.ndarray) -> float:
     return other.certify(X, y).relative_gap
 
 
+def row(name: str, ours: Any, theirs: Any, X: np.ndarray, y: np.ndarray) -> list[str]:
+    passes = max(record.number for record in ours.set_params(random_state=0).fit(X, y).history_)
+    spent, beside, gap = seconds(ours, X, y), 0.0, ""
+    if theirs is not None:
+        beside = seconds(theirs.set_params(random_state=0), X, y)
+        gap = f"{judged(ours, theirs, X, y):.0e}"
+    limit = max(_QUICK, 2.0 * beside if gap and float(gap) <= ours.tol else 0.0)
+    met = passes <= _MOST_PASSES and spent <= limit and ours.certificate_.relative_gap <= ours.tol
+    their_seconds = f"{beside:.3f} s" if gap else ""
+    found = [f"{passes}", f"{spent:.3f} s", f"{ours.certificate_.relative_gap:.0e}", their_seconds, gap]
+    return [name, *found, "met" if met else "**miss**"]
+
+
 def main() -> None:
     warnings.simplefilter("ignore")
-    print(f"{'':34}{'passes':>7}{'seconds':>9}{'gap':>9}   {'scikit-learn s':>14}{'gap':>9}")
-    for name, ours, theirs, X, y in problems():
-        ours.set_params(random_state=0).fit(X, y)
-        line = f"{name:34}{max(r.number for r in ours.history_):7d}{seconds(ours, X, y):9.3f}"
-        line += f"{ours.certificate_.relative_gap:9.0e}"
-        if theirs is not None:
-            spent = seconds(theirs.set_params(random_state=0), X, y)
-            line += f"   {spent:14.3f}{judged(ours, theirs, X, y):9.0e}"
-        print(line, flush=True)
+    rows = []
+    for problem in problems():
+        rows.append(row(*problem))
+        print("  ".join(rows[-1]), flush=True)
+    header = ["problem", "passes", "maxmargin", "gap", "scikit-learn", "its gap", "goal"]
+    text = _INTRODUCTION + environment_text(environment()) + "\n" + markdown_table(header, rows)
+    (FOLDER / "hard.md").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -24,8 +24,8 @@ class MaxMargin:
         self.solver = solver
         self.name = "maxmargin" if n_jobs == 1 else f"maxmargin, {n_jobs} threads"
         if warm_up:
-            # One pass over the whole data loads (or compiles) exactly the kernels that this shape and type
-            # will use; a small slice might be given to another solver. startup.py measures compilation.
+            # One pass over the whole data loads the kernels that this shape and type will use; a small slice might be
+            # given to another solver. What compiling costs is measured by cold_start.py.
             self.fit(self._estimator(C=1.0, tol=1e-3, max_passes=1))
 
     def _estimator(self, **settings: Any) -> Any:

@@ -216,16 +216,6 @@ def memory_section(cells: dict[str, Any]) -> str:
     return "## Peak memory of a fit, C = 1, gap 1e-3\n\n" + markdown_table([*header, f"goal {MEMORY_GOAL:g}"], rows)
 
 
-def startup_section(cell: dict[str, Any]) -> str:
-    rows = [
-        [name.capitalize(), *(f"{cell[name][key]:.2f} s" for key in ("import", "first_fit", "second_fit"))]
-        for name in ("empty cache", "full cache")
-    ]
-    return "## Start-up of a process (200 x 10)\n\n" + markdown_table(
-        ["kernels on disk", "import", "first fit", "second fit"], rows
-    )
-
-
 def environment_text(environment: dict[str, Any]) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in environment["packages"].items())
     return (
@@ -248,8 +238,6 @@ def report(results: Results, clock: str) -> str:
     ]:
         if section(prefix):
             parts.append(write(section(prefix)))
-    if "startup" in results:
-        parts.append(startup_section(results.cells["startup"]))
     return "\n".join(parts)
 
 

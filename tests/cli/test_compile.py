@@ -19,6 +19,27 @@ from maxmargin.cli import main
 raise SystemExit(main(["compile", "clusters", "--jobs", "1"]))
 """
 
+_MANY_ROWS = """
+import gc
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+from maxmargin import LinearSVC
+from maxmargin.cli import main
+
+def compiled():
+    ours = (f for f in gc.get_objects() if isinstance(f, Dispatcher) and f.py_func.__module__.startswith("maxmargin"))
+    return {(f.py_func.__module__, f.py_func.__name__, s) for f in ours for s in f.signatures}
+
+assert main(["compile", "linear", "--jobs", "1", "--quiet"]) == 0
+before = compiled()
+rng = np.random.default_rng(0)
+for dtype in ("float32", "float64"):
+    X = rng.normal(size=(5000, 4)).astype(dtype)
+    for solver in ("interior_point", "dual_coordinate"):
+        LinearSVC(solver=solver).fit(X, X[:, 0] + rng.normal(size=5000) > 0)
+assert compiled() == before, compiled() - before
+"""
+
 
 def test_what_was_compiled_is_not_compiled_again(capsys):
     command = ["compile", "clusters", "--jobs", "1", "--json"]
@@ -28,6 +49,11 @@ def test_what_was_compiled_is_not_compiled_again(capsys):
     again = json.loads(capsys.readouterr().out)
     assert again["functions"] == 0
     assert again["families"] == ["clusters"]
+
+
+def test_a_fit_of_many_rows_calls_nothing_that_was_not_compiled():
+    done = subprocess.run([sys.executable, "-c", _MANY_ROWS], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_family_that_is_not_known_is_named(capsys):

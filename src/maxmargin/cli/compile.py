@@ -117,8 +117,25 @@ def _linear(X: Any, kind: Any, thorough: bool) -> None:
             if y is not kind or estimator.loss == "hinge":
                 _used(estimator, X, y)
     _used(LinearSVC(multi_class="ovr"), X, kind)
+    _newton_steps(X, kind)
     for estimator in _variants(LinearSVR, thorough, ("epsilon_insensitive", "squared_epsilon_insensitive")):
         _used(estimator, X, kind + 0.5)
+
+
+def _newton_steps(X: Any, kind: Any) -> None:
+    """Of so many examples that they are compiled: dense ones and sparse ones."""
+    import numpy as np
+    import scipy.sparse as sp
+
+    from .. import LinearSVC, LinearSVR
+    from ..solvers.interior_rows import COMPILED_FROM
+
+    times = COMPILED_FROM // _ROWS + 1
+    many, y = np.tile(X, (times, 1)), np.tile(kind, times)
+    few_nonzeros = sp.csr_matrix((many[:, 0], (np.arange(len(y)), y)), shape=(len(y), 10))
+    for rows in (many, few_nonzeros):
+        LinearSVC(solver="interior_point", max_passes=5).fit(rows, y > 0)
+        LinearSVR(solver="interior_point", max_passes=5).fit(rows, y + 0.5)
 
 
 def _with_long_indices(X: object) -> Any:
