@@ -31,10 +31,10 @@ _QUICK = 0.2  # seconds
 _INTRODUCTION = f"""\
 # Stiff and badly scaled problems
 
-Default settings of both libraries, but for C and the loss that the table names, and 10 000 passes for scikit-learn; data
-unscaled, as they come. Seconds are the best of {_REPEATS} fits, after one that compiles. Gaps are relative to the lower
-bound that our fit has proved. The goal: a gap of 1e-3 in {_MOST_PASSES} passes and twice the time of scikit-learn where that
-gets there, or {_QUICK} s. `python benchmarks/hard.py`.
+Default settings of both libraries, but for C and the loss that the table names, and 10 000 passes for scikit-learn;
+data unscaled, as they come. Seconds are the best of {_REPEATS} fits, after one that compiles. Gaps are relative to the
+lower bound that our fit has proved. The goal: a gap of 1e-3 in {_MOST_PASSES} passes and twice the time of scikit-learn
+where that gets there, or {_QUICK} s. `python benchmarks/hard.py`.
 
 """
 
