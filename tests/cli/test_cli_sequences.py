@@ -85,6 +85,18 @@ def test_a_path_ends_where_the_development_data_gets_worse(folder, tmp_path, cap
     assert said["C"] == grid[best] and len(scores) == min(best + 3, len(grid))
 
 
+@pytest.mark.parametrize("name", ["train.txt", "eng.testa", "train.tsv"])
+def test_files_of_tokens_are_known_by_what_is_in_them(tmp_path, capsys, name):
+    path = written(
+        tmp_path / name, SENTENCES, "{word}\t{tag}\t{label}" if name == "train.tsv" else "{word} {tag} {label}"
+    )
+    for more in ([], ["--memory", "100MB"]):
+        assert main(["train", str(path), "-o", str(tmp_path / "m.mm"), *more]) == 0
+        assert f"Task: sequence, because {name} has a token per line" in capsys.readouterr().err
+    assert main(["predict", str(tmp_path / "m.mm"), str(path)]) == 0
+    assert "6 sentences answered. Accuracy of labels" in capsys.readouterr().err
+
+
 def test_development_data_is_what_a_report_is_about(folder, tmp_path, capsys):
     page = tmp_path / "r.html"
     arguments = ["train", folder / "train.conll", "-o", tmp_path / "m.mm", "--dev", folder / "dev.conll"]

@@ -10,9 +10,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
-from ..data.conll import Conll, Located, conll_lines, read_lines
+from ..data.conll import Conll, Located, conll_lines, open_conll, read_lines
 from ..data.errors import DataError, named_sequence
-from ..data.opening import kind_of, open as open_data
+from ..data.opening import kind_of
 from ..data.segments import Alphabet
 from ..estimators.allowed import Allowed
 from ..estimators.sequence_data import label_set, numbered, sorted_classes
@@ -99,7 +99,7 @@ class Tagging(Sequences):
             return super().open(paths)
         if self._streams and paths is self.args.data:
             columns, comments = self._columns(), self.args.comments or None
-            return Streamed(open_data(where(paths), columns=columns, encoding=self.args.encoding, comments=comments))
+            return Streamed(open_conll(paths, columns=columns, encoding=self.args.encoding, comments=comments))
         found = list(self._conll(paths).located())
         data = Tokens([f.tokens for f in found], [f.labels for f in found], located=found)
         if self.args.command == "report":
@@ -321,7 +321,7 @@ class Tagging(Sequences):
         """Whether files have a sentence per line, as said or as they look."""
         if self.args.format not in (None, "auto"):
             return bool(self.args.format == "text")
-        if kind_of(where(paths)) == "conll":
+        if _is_table(paths) or kind_of(where(paths)) == "conll":
             return False
         lines = [line for _, line in islice(read_lines(paths[0], self.args.encoding or "utf-8"), 1000)]
         widths = {len(line.split()) for line in lines} - {0}
@@ -388,8 +388,25 @@ def _beside(x: list[Any], labels: Sequence[Any]) -> list[Any]:
     return [(*token, label) for token, label in zip(x, labels, strict=True)]
 
 
+def has_token_lines(paths: list[str]) -> bool:
+    """Whether a text file whose name says nothing has columns of tokens, and blank lines between sentences."""
+    if "*" in paths[0] or not (_is_table(paths) or kind_of(where(paths)) == "svmlight"):
+        return False
+    lines = [line.strip() for _, line in islice(read_lines(paths[0], "latin-1"), 1000)]
+    filled = [line for line in lines if line and line[0] != "#"]
+    widths = {len(line.split()) for line in filled}
+    return "" in lines and len(widths) == 1 and widths != {1} and _ROW.fullmatch(filled[0]) is None
+
+
+def _is_table(paths: list[str]) -> bool:
+    """Whether the first file has columns between tabs: of tokens, as no other table in text is read."""
+    return ".tsv" in {suffix.lower() for suffix in Path(paths[0]).suffixes}
+
+
 def _has_rows(paths: list[str]) -> bool:
     """Whether files hold rows of numbers, in groups, rather than tokens."""
+    if _is_table(paths):
+        return False
     kind = kind_of(where(paths))
     if kind != "svmlight":
         return kind != "conll"

@@ -137,9 +137,13 @@ def chosen(args: argparse.Namespace, say: Callable[[str], None]) -> Task:
         say("Task: scene, because DATA is a folder of images (--task parts for parts that all classes share).")
         return TASKS["scene"]
     from ..data.opening import kind_of
-    from .files import open_source, where
+    from .files import named, open_source, where
     from .rows import guess_task
+    from .tagging import has_token_lines
 
+    if has_token_lines(args.data):
+        say(f"Task: sequence, because {named(args.data)} has a token per line (--task says otherwise).")
+        return TASKS["sequence"]
     if kind_of(where(args.data)) == "conll":
         say("Task: sequence, because DATA is in CoNLL files.")
         return TASKS["sequence"]
