@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..validation import one_of, shown
+from .transitions import first_fault
 
 O, B, I, E, S = range(5)
 """What a token is to a segment: outside of all, at its beginning, inside, at its end, a segment of its own."""
@@ -148,6 +149,21 @@ class Alphabet:
         return True
 
     @property
+    def same_type(self) -> np.ndarray:
+        """Whether two labels are of one type, as the tables of schemes are asked."""
+        return (self.type_of[:, None] == self.type_of).astype(np.int64)
+
+    @property
+    def forbidden(self) -> dict[str, np.ndarray]:
+        """What the scheme rules out: pairs of labels from × to, and labels at the start and the end."""
+        role, allowed, outside = self.roles, self.scheme.allowed, (self.type_of == -1).astype(np.int64)
+        return {
+            "forbidden": ~allowed[self.same_type, role[:, None], role],
+            "forbidden_start": ~allowed[outside, O, role],
+            "forbidden_end": ~allowed[outside, role, O],
+        }
+
+    @property
     def complaint(self) -> str:
         """What to say of a label that is not one of the scheme."""
         prefixes = [prefix for prefix in self.scheme.roles if prefix != "O"]
@@ -198,26 +214,14 @@ class Marks:
         whole = self._scheme.ends[tuple(part[end - 1] for part in self.steps)]
         return start[whole], end[whole]
 
-    def place(self, at: Any) -> tuple[Any, Any]:
-        """The sequence and the token of a label; behind the last label of a sequence its O."""
-        i = np.searchsorted(self.first, at, side="right") - 1
-        return i, at - self.first[i]
-
-    def fault(self) -> tuple[int, int] | None:
-        """The first place where a label follows another against the scheme."""
-        bad = ~self._scheme.allowed[self.steps]
-        if not bad.any():
-            return None
-        i, t = self.place(1 + int(np.argmax(bad)))
-        return int(i), int(t)
-
 
 def found_segments(Y: Sequence[Any], scheme: str | None = None, name: str = "Y") -> list[list[tuple[int, int, str]]]:
     """The segments of each sequence: where it begins, behind which token it ends, its type."""
     alphabet = Alphabet(scheme)
     marks = Marks(alphabet.numbered(Y, name), alphabet)
     start, end = marks.segments()
-    (which, first), names = marks.place(start), list(alphabet.types)
+    which, names = np.searchsorted(marks.first, start, side="right") - 1, list(alphabet.types)
+    first = start - marks.first[which]
     last, types = first + end - start, [names[k] for k in marks.type[start].tolist()]
     found = list(zip(first.tolist(), last.tolist(), types, strict=True))
     cuts = np.searchsorted(which, np.arange(len(Y) + 1)).tolist()
@@ -226,16 +230,17 @@ def found_segments(Y: Sequence[Any], scheme: str | None = None, name: str = "Y")
 
 def check_scheme(Y: Sequence[Any], scheme: str, name: str = "Y") -> None:
     """Refuse labels that are not spelled as the scheme ``segments`` says."""
-    alphabet = Alphabet(scheme, "segments")
-    fault = Marks(alphabet.numbered(Y, name), alphabet).fault()
+    fault = _fault(Y, Alphabet(scheme, "segments"), name)
     if fault is None:
         return
-    i, t = fault
+    i, t, label, follower = fault
     y = _plain(Y[i], i, name)
-    if t in (0, len(y)):
-        what = f"begins with {y[0]!r} at token 0" if t == 0 else f"ends with {y[-1]!r} at token {t - 1}"
+    if label is None:
+        what = f"begins with {y[0]!r} at token 0"
+    elif follower is None:
+        what = f"ends with {y[t]!r} at token {t}"
     else:
-        what = f"has {y[t]!r} after {y[t - 1]!r} at token {t}"
+        what = f"has {y[t + 1]!r} after {y[t]!r} at token {t + 1}"
     fitting = [other for other in SCHEMES if other != scheme and fits(Y, other)]
     instead = f"They are labels of {fitting[0]!r}: give that as segments, or c" if fitting else "C"
     raise ValueError(
@@ -246,11 +251,18 @@ def check_scheme(Y: Sequence[Any], scheme: str, name: str = "Y") -> None:
 
 def fits(Y: Sequence[Any], scheme: str) -> bool:
     """Whether all labels are spelled as the scheme says."""
-    alphabet = Alphabet(scheme)
     try:
-        return Marks(alphabet.numbered(Y), alphabet).fault() is None
+        return _fault(Y, Alphabet(scheme)) is None
     except ValueError:
         return False
+
+
+def _fault(Y: Sequence[Any], alphabet: Alphabet, name: str = "Y") -> Any:
+    """The first step between labels that the scheme does not allow."""
+    numbers = alphabet.numbered(Y, name)
+    first = np.cumsum([0, *map(len, numbers)])
+    flat = np.fromiter(chain.from_iterable(numbers), np.int64, first[-1])
+    return first_fault(first, flat, len(alphabet.labels), *alphabet.forbidden.values())
 
 
 def forbidden(labels: Sequence[Any], scheme: str) -> dict[str, np.ndarray]:
@@ -259,14 +271,7 @@ def forbidden(labels: Sequence[Any], scheme: str) -> dict[str, np.ndarray]:
     wrong = next((label for label in labels if not alphabet.knows(label)), None)
     if wrong is not None:
         raise ValueError(f"The labels have {shown(wrong)}, {alphabet.complaint}")
-    role, type_of, allowed = alphabet.roles, alphabet.type_of, alphabet.scheme.allowed
-    same = (type_of[:, None] == type_of).astype(np.int64)
-    outside = (type_of == -1).astype(np.int64)
-    return {
-        "forbidden": ~allowed[same, role[:, None], role],
-        "forbidden_start": ~allowed[outside, O, role],
-        "forbidden_end": ~allowed[outside, role, O],
-    }
+    return alphabet.forbidden
 
 
 def continuations(labels: Sequence[Any]) -> tuple[list[Any], np.ndarray]:
@@ -280,9 +285,8 @@ def continuations(labels: Sequence[Any]) -> tuple[list[Any], np.ndarray]:
     alphabet = Alphabet()
     if not all([alphabet.knows(label) for label in labels]):
         return list(labels), np.eye(len(labels), dtype=bool)
-    role, type_of, names = alphabet.roles, alphabet.type_of, [*alphabet.types, None]
-    same = (type_of[:, None] == type_of).astype(np.int64)
-    return [names[k] for k in type_of.tolist()], _GOES_ON[same, role[:, None], role]
+    role, names = alphabet.roles, [*alphabet.types, None]
+    return [names[k] for k in alphabet.type_of.tolist()], _GOES_ON[alphabet.same_type, role[:, None], role]
 
 
 def convert_segments(Y: Sequence[Sequence[str]], scheme: str) -> list[list[str]]:

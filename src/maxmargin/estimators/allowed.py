@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..data.segments import check_scheme, forbidden, scheme_of
+from ..data.transitions import first_fault
 from ..validation import shown
 from .sequence_data import is_known, label_numbers, plain
 from .structured import Examples
@@ -99,19 +100,17 @@ def _is_pair(pair: object) -> bool:
 
 def _check_listed(labels: list[np.ndarray], names: list[Any], tables: Tables) -> None:
     """Refuse true labels of which the list has a pair, start or end not."""
-    pairs, starts, ends = tables["forbidden"], tables["forbidden_start"], tables["forbidden_end"]
-    for i, y in enumerate(labels):
-        bad = np.flatnonzero(pairs[y[:-1], y[1:]])
-        if bad.size:
-            t = int(bad[0])
-            said, pair = f"{names[y[t]]!r} followed by {names[y[t + 1]]!r} at token {t}", (names[y[t]], names[y[t + 1]])
-        elif y.size and starts is not None and starts[y[0]]:
-            said, pair = f"{names[y[0]]!r} as its first label", (None, names[y[0]])
-        elif y.size and ends is not None and ends[y[-1]]:
-            said, pair = f"{names[y[-1]]!r} as its last label", (names[y[-1]], None)
-        else:
-            continue
-        raise ValueError(
-            f"Sequence {i} has {said}, which allowed_transitions does not allow. Add the pair {pair!r}, or mend the "
-            "labels."
-        )
+    first, flat = np.cumsum([0, *map(len, labels)]), np.concatenate([np.empty(0, np.int32), *labels])
+    fault = first_fault(first, flat, len(names), *tables.values())
+    if fault is None:
+        return
+    i, t, *pair = fault
+    a, b = (None if k is None else names[k] for k in pair)
+    if pair[0] is None:
+        said = f"{b!r} as its first label"
+    else:
+        said = f"{a!r} as its last label" if pair[1] is None else f"{a!r} followed by {b!r} at token {t}"
+    raise ValueError(
+        f"Sequence {i} has {said}, which allowed_transitions does not allow. Add the pair {(a, b)!r}, or mend the "
+        "labels."
+    )

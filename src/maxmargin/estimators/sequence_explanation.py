@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from ..data.sequences import Sequences
-from ..models.chain import Chain, labels_of
+from ..models.chain import labels_of
 from .sequence_data import as_sequences
 from .tagger import Tagger
 
@@ -146,70 +146,6 @@ def _word(token: Any) -> str:
     return text if len(text) <= 20 else text[:19] + "…"
 
 
-def explained(
-    model: Chain,
-    x: Sequences,
-    w: np.ndarray,
-    names: Sequence[Any],
-    classes: Sequence[Any],
-    tokens: Sequence[Any],
-    probabilities: np.ndarray | None,
-) -> Explanation:
-    """The explanation of one sequence."""
-    (best,), (score,) = model.scored(x, w)
-    terms = _Terms(model, x, w, names, classes)
-    told = []
-    for t, (rival, runner_up) in enumerate(model.runners_up(x[0], w, best)):
-        there = np.isfinite(runner_up)
-        told.append(
-            TokenExplanation(
-                index=t,
-                token=tokens[t],
-                label=classes[best[t]],
-                margin=float(score - runner_up),
-                runner_up=classes[rival[t]] if there else None,
-                runner_up_labels=[classes[k] for k in rival.tolist()] if there else None,
-                contributions=terms.difference(best, rival) if there else (),
-                probability=None if probabilities is None else float(probabilities[t, best[t]]),
-            )
-        )
-    return Explanation(tuple(told), float(score))
-
-
-class _Terms:
-    """The terms of the scores of labellings."""
-
-    def __init__(self, model: Chain, x: Sequences, w: np.ndarray, names: Sequence[Any], classes: Sequence[Any]) -> None:
-        self._table, self._emissions, self._blocks = x[0], model.emissions(w), model.blocks(w)
-        self._names, self._classes = names, classes
-
-    def difference(self, best: np.ndarray, other: np.ndarray) -> tuple[Contribution, ...]:
-        """The score of one labelling minus that of another, term by term."""
-        found = [part for t in np.flatnonzero(best != other).tolist() for part in self._features(t, best[t], other[t])]
-        for kind, table in self._blocks.items():
-            here, there = labels_of(kind, best), labels_of(kind, other)
-            gain = table[here] - table[there]
-            first = best.size - gain.size  # whose last label it is
-            for p in np.flatnonzero(gain).tolist():
-                label, instead = (self._said([labels[p] for labels in run]) for run in (here, there))
-                t = 0 if kind == "start" else first + p
-                found.append(Contribution(kind, t, label, label, instead, float(gain[p])))
-        return tuple(sorted(found, key=lambda part: -abs(part.value)))
-
-    def _features(self, t: int, label: int, instead: int) -> Iterator[Contribution]:
-        row = slice(*self._table.indptr[t : t + 2])
-        numbers = self._table.indices[row]
-        gain = self._table.data[row] * (self._emissions[numbers, label] - self._emissions[numbers, instead])
-        for p in np.flatnonzero(gain).tolist():
-            name = self._names[numbers[p]]
-            yield Contribution("feature", t, name, self._classes[label], self._classes[instead], float(gain[p]))
-
-    def _said(self, labels: list[int]) -> Any:
-        """A label, or several in a row."""
-        said = tuple(self._classes[k] for k in labels)
-        return said if len(said) > 1 else said[0]
-
-
 class WithExplanations(Tagger):
     """Why sentences are labelled as they are, as ``SequenceSVM`` says it."""
 
@@ -247,16 +183,47 @@ class WithExplanations(Tagger):
         prepared = self.prepare([x])
         if not prepared.n_tokens:
             return Explanation((), 0.0)
-        calibrated = "temperature_" in vars(self)
-        return explained(
-            self.model_,
-            prepared,
-            self.coef_,
-            self.feature_names_,
-            self._class_list(),
-            _given(x, len(prepared[0].indptr) - 1),
-            self.predict_proba(prepared)[0] if calibrated else None,
-        )
+        classes, names, tokens = self._class_list(), self.feature_names_, _given(x, prepared.n_tokens)
+        shares = self.predict_proba(prepared)[0] if hasattr(self, "temperature_") else None
+        (best,), (score,) = self.model_.scored(prepared, self.coef_)
+        told = []
+        for t, (rival, runner_up) in enumerate(self.model_.runners_up(prepared[0], self.coef_, best)):
+            there = np.isfinite(runner_up)
+            told.append(
+                TokenExplanation(
+                    index=t,
+                    token=tokens[t],
+                    label=classes[best[t]],
+                    margin=float(score - runner_up),
+                    runner_up=classes[rival[t]] if there else None,
+                    runner_up_labels=[classes[k] for k in rival.tolist()] if there else None,
+                    contributions=self._difference(prepared[0], names, best, rival) if there else (),
+                    probability=None if shares is None else float(shares[t, best[t]]),
+                )
+            )
+        return Explanation(tuple(told), float(score))
+
+    def _difference(
+        self, x: sp.csr_matrix, names: Sequence[Any], best: np.ndarray, other: np.ndarray
+    ) -> tuple[Contribution, ...]:
+        """The score of one labelling minus that of another, term by term."""
+        classes, emissions, found = self._class_list(), self.emissions_, []
+        for t in np.flatnonzero(best != other).tolist():
+            row = slice(*x.indptr[t : t + 2])
+            label, instead, features = best[t], other[t], x.indices[row]
+            gain = x.data[row] * (emissions[features, label] - emissions[features, instead])
+            for p in np.flatnonzero(gain).tolist():
+                name, value = names[features[p]], float(gain[p])
+                found.append(Contribution("feature", t, name, classes[label], classes[instead], value))
+        for kind, table in self.model_.blocks(self.coef_).items():
+            here, there = labels_of(kind, best), labels_of(kind, other)
+            gain = table[here] - table[there]
+            first = 0 if kind == "start" else best.size - gain.size  # where the last label of the first run is
+            for p in np.flatnonzero(gain).tolist():
+                said, others = (tuple(classes[labels[p]] for labels in run) for run in (here, there))
+                name, instead = (said, others) if len(said) > 1 else (said[0], others[0])
+                found.append(Contribution(kind, first + p, name, name, instead, float(gain[p])))
+        return tuple(sorted(found, key=lambda part: -abs(part.value)))
 
 
 def _given(x: Any, n_tokens: int) -> Sequence[Any]:

@@ -124,6 +124,16 @@ def put_pair(keys, values, n, at, a, b, value):
     values[n + 1] = -value if a < b else value
 
 
+@inlined
+def _put_run(keys, values, run, runs, n, at, a, b):
+    """A run of its own for the weights a and b of a block, if the model has it and they are not the same."""
+    if at < 0 or a == b:
+        return runs, n
+    run[runs] = n
+    put_pair(keys, values, n, at, a, b, 1.0)
+    return runs + 1, n + 2
+
+
 @compiled
 def differences(indptr, indices, values, offsets, y, n_labels, layout, ids, z, z_first, out_indptr, kind):
     """Rows φ(x, y) − φ(x, z) for some examples, as (indices, data); ``z[z_first[p]:]`` labels example ids[p].
@@ -165,32 +175,17 @@ def differences(indptr, indices, values, offsets, y, n_labels, layout, ids, z, z
                 if bias >= 0:
                     put_pair(keys, vals, n, bias, a, b, 1.0)
                     n += 2
-            if transition >= 0 and t > t0:
-                before_a = np.int64(y[t - 1])
-                before_b = np.int64(z[zp + t - 1])
-                if a != b or before_a != before_b:
-                    run[runs] = n
-                    runs += 1
-                    put_pair(keys, vals, n, transition, before_a * n_labels + a, before_b * n_labels + b, 1.0)
-                    n += 2
-            if triple >= 0 and t > t0 + 1:
-                three_a = (np.int64(y[t - 2]) * n_labels + np.int64(y[t - 1])) * n_labels + a
-                three_b = (np.int64(z[zp + t - 2]) * n_labels + np.int64(z[zp + t - 1])) * n_labels + b
-                if three_a != three_b:
-                    run[runs] = n
-                    runs += 1
-                    put_pair(keys, vals, n, triple, three_a, three_b, 1.0)
-                    n += 2
-        if start >= 0 and y[t0] != z[zp + t0]:
-            run[runs] = n
-            runs += 1
-            put_pair(keys, vals, n, start, np.int64(y[t0]), np.int64(z[zp + t0]), 1.0)
-            n += 2
-        if end >= 0 and y[t1 - 1] != z[zp + t1 - 1]:
-            run[runs] = n
-            runs += 1
-            put_pair(keys, vals, n, end, np.int64(y[t1 - 1]), np.int64(z[zp + t1 - 1]), 1.0)
-            n += 2
+            if t > t0:
+                pair_a = np.int64(y[t - 1]) * n_labels + a
+                pair_b = np.int64(z[zp + t - 1]) * n_labels + b
+                runs, n = _put_run(keys, vals, run, runs, n, transition, pair_a, pair_b)
+                if t > t0 + 1:
+                    square = n_labels * n_labels
+                    three_a = np.int64(y[t - 2]) * square + pair_a
+                    three_b = np.int64(z[zp + t - 2]) * square + pair_b
+                    runs, n = _put_run(keys, vals, run, runs, n, triple, three_a, three_b)
+        runs, n = _put_run(keys, vals, run, runs, n, start, np.int64(y[t0]), np.int64(z[zp + t0]))
+        runs, n = _put_run(keys, vals, run, runs, n, end, np.int64(y[t1 - 1]), np.int64(z[zp + t1 - 1]))
         run[runs] = n
         filled = put_merged(keys, vals, spare_keys, spare_vals, run, runs, out_indices, out_data, filled)
         out_indptr[p + 1] = filled

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..data.sequences import Sequences
+from ..data.transitions import first_fault
 from ..kernels import chains as kernels, second_order, viterbi
 from ..validation import one_of, shown
 from . import labelling
@@ -296,34 +297,24 @@ class ChainOracle(labelling.LabellingOracle):
             slack=self.length * self.scale if model.rescaling == "slack" else None,
             exact=whole_sums(values, most),
         )
-        fault = self._fault(self.y, self.first_token)
-        if fault:
-            raise ValueError(f"Example {fault}. Allow it, or mend the labels.")
-
-    def _fault(self, flat: np.ndarray, first: np.ndarray) -> str:
-        """The first pair, start or end among these answers that is forbidden, in words."""
-        model = self.model
-        if model.forbidden is not None:
-            bad = model.forbidden[flat[:-1], flat[1:]]
-            bad[first[1:-1] - 1] = False  # the step from one sequence to the next is none
-            if bad.any():
-                at = int(np.argmax(bad))
-                i = int(np.searchsorted(first, at, side="right")) - 1
-                return (
-                    f"{i} has the labels {flat[at]}, {flat[at + 1]} at position {at - first[i]} and the next, a pair "
-                    "that is forbidden"
-                )
-        ends = ("begins", model.forbidden_start, flat[first[:-1]]), ("ends", model.forbidden_end, flat[first[1:] - 1])
-        for does, forbidden, labels in ends:
-            if forbidden is not None and forbidden[labels].any():
-                i = int(np.argmax(forbidden[labels]))
-                return f"{i} {does} with the label {labels[i]}, which is forbidden there"
-        return ""
+        self._check_allowed(self.first_token, self.y, "Example {}. Allow it, or mend the labels.")
 
     def check_answers(self, first: np.ndarray, flat: np.ndarray) -> None:
-        fault = self._fault(flat, first)
-        if fault:
-            raise ValueError(f"These answers do not belong to this model: number {fault}.")
+        self._check_allowed(first, flat, "These answers do not belong to this model: number {}.")
+
+    def _check_allowed(self, first: np.ndarray, flat: np.ndarray, message: str) -> None:
+        model = self.model
+        fault = first_fault(first, flat, self.n_labels, model.forbidden, model.forbidden_start, model.forbidden_end)
+        if fault is None:
+            return
+        i, t, label, follower = fault
+        if label is None:
+            what = f"begins with the label {follower}, which is forbidden there"
+        elif follower is None:
+            what = f"ends with the label {label}, which is forbidden there"
+        else:
+            what = f"has the labels {label}, {follower} at position {t} and the next, a pair that is forbidden"
+        raise ValueError(message.format(f"{i} {what}"))
 
     def search(self, ids: np.ndarray, w: np.ndarray, first: np.ndarray, flat: np.ndarray) -> None:
         search = viterbi.search_slack if self.model.rescaling == "slack" else self.model._searches.search
