@@ -45,33 +45,6 @@ def test_no_weights_give_an_illegal_answer(scheme, types, rng):
             assert tuple(labels[k] for k in path) in legal[path.size]
 
 
-@pytest.mark.parametrize("scheme", ALL)
-@pytest.mark.parametrize("rescaling", ["margin", "slack"])
-def test_constrained_searches_find_the_best_of_all_legal_answers(scheme, rescaling, rng):
-    labels, chain = _chain(scheme, ("X", "Y"), start=True, end=True, rescaling=rescaling)
-    number = {label: k for k, label in enumerate(labels)}
-    for trial in range(40):
-        n = 1 + trial % 4
-        answers = [np.array([number[label] for label in z]) for z in spellings(n, scheme)]
-        x, w = rng.normal(size=(n, 2)), rng.normal(size=chain.n_weights)
-        scores = np.array([float((chain.features(x, z) @ w)[0]) for z in answers])
-        best = chain.predict(x, w)
-        assert float((chain.features(x, best) @ w)[0]) == pytest.approx(scores.max(), abs=1e-9)
-        assert [score for _, score in chain.k_best(x, w, 5)] == pytest.approx(np.sort(scores)[::-1][:5], abs=1e-9)
-        at = int(rng.integers(len(answers)))
-        losses = np.array([chain.loss(answers[at], z) for z in answers])
-        lead = scores - scores[at]
-        violation = losses * (1.0 + lead) if rescaling == "slack" else losses + lead
-        worst = chain.most_violated(x, answers[at], w)
-        found = next(i for i, z in enumerate(answers) if np.array_equal(z, worst))
-        assert violation[found] == pytest.approx(max(violation.max(), 0.0), abs=1e-9)
-        margins = chain.margins([x], w, [answers[at]])[0]
-        for t in range(n):
-            same = np.array([z[t] == answers[at][t] for z in answers])
-            expected = scores[same].max() - scores[~same].max(initial=-np.inf)
-            assert margins[t] == pytest.approx(expected, abs=1e-9)
-
-
 def _text(scheme, seed=0, n=12, types=("X", "Y")):
     """Sentences whose words say little about their labels."""
     rng = np.random.default_rng(seed)
