@@ -5,6 +5,7 @@ from fractions import Fraction
 import exact
 import exact_case
 import exact_cases
+import exact_taggers
 import numpy as np
 import pytest
 import reference
@@ -22,6 +23,16 @@ def test_no_certificate_is_false(seeds):
     for seed in seeds:
         case = exact_cases.case(seed)
         wrong += [f"case({seed}): {finding}; {case}" for finding in exact_case.check(case)]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("seeds", [range(first, first + BATCH) for first in range(0, 30, BATCH)])
+def test_no_certificate_of_a_tagger_is_false(seeds):
+    """Chains and segmentations with rules. At scales from 1e-12 to 1e12 bounds may be weak, but never false."""
+    wrong = []
+    for seed in seeds:
+        case = exact_taggers.tagging(np.random.default_rng([77, seed]))
+        wrong += [f"tagging({seed}): {finding}; {case}" for finding in exact_case.check(case) if not finding.is_weak]
     assert not wrong, "\n".join(wrong)
 
 

@@ -367,6 +367,11 @@ class Finding:
     size: float
     text: str = ""
 
+    @property
+    def is_weak(self) -> bool:
+        """Whether the bound is true, and only further from what it could be than rounding explains."""
+        return " far " in self.kind
+
     def __str__(self) -> str:
         return f"{self.kind} ({self.size:.2g}) {self.text}"
 

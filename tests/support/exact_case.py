@@ -63,7 +63,7 @@ def check(case: Case) -> list[Finding]:
     found += goal_and_warning(est, told)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        again = est.certify(source) if case.way == "source" else est.certify(*case.data, **case.settings)
+        again = est.certify(*case.data, **case.settings) if source is None else est.certify(source)
     if hasattr(est, "latent_") and again.upper < 0.999 * est.certificate_.upper:
         return found  # certify proves the better of two bounds, and took the other
     found += [Finding(f"certify: {f.kind}", f.size, f.text) for f in referee.judge(again, case.weights(est), shares)]
@@ -80,6 +80,9 @@ def fitted(case: Case) -> tuple[Any, Any]:
         names = {"sample_weight": "weights", "groups": "groups"}
         given = {names[k]: v for k, v in case.settings.items() if v is not None}
         source = mm.data.open(X, labels=y, chunk_rows=3, **given)
+        return est.fit(source), source
+    if case.way == "pairs":
+        source = mm.data.open(list(zip(X, y, strict=True)), chunk_rows=2)
         return est.fit(source), source
     if case.way == "stream":
         for part in pieces(case):

@@ -23,7 +23,7 @@ def structured(rng: np.random.Generator) -> Case:
     return _STRUCTURED[kind](rng, kind)
 
 
-def _finish(
+def finished(
     rng: Any,
     kind: str,
     estimator: Callable[..., Any],
@@ -32,16 +32,24 @@ def _finish(
     answers: Callable[[int], list[tuple[Any, Fraction, Vector]]],
     what: str,
     slack: bool = False,
+    *,
+    settings: dict[str, Any] | None = None,
+    sample_weight: np.ndarray | None = None,
+    ways: Sequence[str] = ("fit", "fit", "warm", "stream"),
 ) -> Case:
     """The case, from the answers (label, loss, features) of each example, the true one first."""
     n = len(data[1])
     ours, theirs, name = regularizer(rng, n_weights, ["l2", "diagonal", "full", "bounded", "group", "group and l2"])
-    settings = common(rng) | {"regularizer": ours}
+    if settings is None:
+        settings = common(rng)
+        sample_weight = rng.uniform(0.0, 2.0, size=n) if rng.random() < 0.2 else None
+    settings |= {"regularizer": ours}
     settings["solver"] = "auto" if name == "group" else str(rng.choice(["auto", "auto", "cutting_plane"]))
     settings["max_passes"] = min(settings["max_passes"], 40)
-    sample_weight = rng.uniform(0.0, 2.0, size=n) if rng.random() < 0.2 else None
-    way = str(rng.choice(["fit", "fit", "warm", "stream"]))
+    way = str(rng.choice(ways))
     if way == "stream" and (sample_weight is not None or settings["solver"] != "auto" or name == "group"):
+        way = "fit"
+    if way == "pairs" and sample_weight is not None:
         way = "fit"
     listed = [answers(i) for i in range(n)]
     place = {(i, label): None for i in range(n) for label, _, _ in listed[i]}
@@ -67,7 +75,7 @@ def _finish(
             table[place[int(i), _key(label)]] += Fraction(share)
         return table
 
-    given = {"sample_weight": sample_weight} if way != "stream" else {}
+    given = {"sample_weight": sample_weight} if way in ("fit", "warm") else {}
     case = Case(estimator(**settings), data, problem, lambda est: fractions(est.coef_), shares, given, way)
     case.longer = 20 if name == "group" else 60
     case.note = f"{kind} {n} examples, {n_weights} weights, {what} {name}"
@@ -105,7 +113,7 @@ def _multiclass(rng: Any, kind: str) -> Case:
         ]
 
     given = (stored(rng, X), y)
-    return _finish(
+    return finished(
         rng, kind, lambda **s: mm.StructuralSVM(model, **s), given, K * d, answers, f"{what} slack={slack}", slack
     )
 
@@ -145,7 +153,7 @@ def _own(rng: Any, kind: str) -> Case:
         ]
 
     data = (list(X), y)
-    return _finish(rng, kind, lambda **s: mm.StructuralSVM(model, **s), data, model.n_weights, answers, what)
+    return finished(rng, kind, lambda **s: mm.StructuralSVM(model, **s), data, model.n_weights, answers, what)
 
 
 def _chain(rng: Any, kind: str) -> Case:
@@ -192,7 +200,7 @@ def _chain(rng: Any, kind: str) -> Case:
     made: Callable[..., Any] = lambda **s: mm.SequenceSVM(**options, **s)  # noqa: E731
     if kind == "chain":
         made = lambda **s: mm.StructuralSVM(Chain(K, d, **options), **s)  # noqa: E731
-    return _finish(rng, kind, made, (X, Y), width, answers, f"{what} {options}", slack)
+    return finished(rng, kind, made, (X, Y), width, answers, f"{what} {options}", slack)
 
 
 def _segmentation(rng: Any, kind: str) -> Case:
@@ -241,7 +249,7 @@ def _segmentation(rng: Any, kind: str) -> Case:
 
     model = SemiMarkov(K, d, max_length=L, boundaries=boundaries, loss=loss)
     made = lambda **s: mm.StructuralSVM(model, **s)  # noqa: E731
-    return _finish(rng, kind, made, (X, [list(y) for y in Y]), width, answers, f"{what} {loss} {boundaries=}")
+    return finished(rng, kind, made, (X, [list(y) for y in Y]), width, answers, f"{what} {loss} {boundaries=}")
 
 
 def _graph(rng: Any, kind: str) -> Case:
@@ -271,7 +279,7 @@ def _graph(rng: Any, kind: str) -> Case:
 
     data = (list(zip(nodes, edges, strict=True)), Y)
     model = Graph(K, d, 0, bias=bias)
-    return _finish(rng, kind, lambda **s: mm.StructuralSVM(model, **s), data, width, answers, what)
+    return finished(rng, kind, lambda **s: mm.StructuralSVM(model, **s), data, width, answers, what)
 
 
 def _multilabel(rng: Any, kind: str) -> Case:
@@ -302,7 +310,7 @@ def _multilabel(rng: Any, kind: str) -> Case:
     made: Callable[..., Any] = lambda **s: mm.MultilabelSVM(edges=edges, loss=costs, fit_intercept=bias, **s)  # noqa: E731
     if kind == "multilabel":
         made = lambda **s: mm.StructuralSVM(Multilabel(L, d, edges=edges, loss=costs, bias=bias), **s)  # noqa: E731
-    return _finish(rng, kind, made, (stored(rng, X), Y), width, answers, what)
+    return finished(rng, kind, made, (stored(rng, X), Y), width, answers, what)
 
 
 _STRUCTURED = {
