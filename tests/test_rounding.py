@@ -196,3 +196,13 @@ def test_rows_that_are_sums_know_their_errors(rng):
     for j, label in product(range(2), range(2)):
         entry = sum(exact.fractions(x[:, j])) * (1 if label == 0 else -1)
         assert abs(entry - Fraction(float(row[2 * j + label]))) <= Fraction(off[2 * j + label])
+
+
+def test_what_overflows_proves_nothing():
+    nan, inf = float("nan"), float("inf")
+    for upper in (TotalLoss(nan), TotalLoss(3.0, rounding=nan), TotalLoss(inf)):
+        assert certificate_of(0.0, upper).upper == inf
+    huge = np.full(D, 1e200)
+    for totals in (Totals(1.0, huge, 0.0, huge), Totals(1.0, np.zeros(D), nan, np.zeros(D))):
+        with np.errstate(over="ignore", invalid="ignore"):
+            assert dual_bound(L2(), totals).value == -inf

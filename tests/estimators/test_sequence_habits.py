@@ -213,3 +213,26 @@ def test_other_estimators_are_scored_on_the_way_where_they_solve_one_problem():
 def test_wrong_settings_of_a_development_score(settings):
     with pytest.raises(ValueError, match=next(iter(settings))):
         DevelopmentScore(X, Y, **settings)
+
+
+def test_a_development_set_may_be_called_y_and_may_be_iterators(svm):
+    whole = clone(svm).fit(X, Y).calibrate(X, Y).temperature_
+    assert clone(svm).fit(X, Y).calibrate(X, y=Y).temperature_ == whole
+    ruled = SequenceSVM(random_state=0, allowed_transitions="observed").fit(X, Y)
+    assert ruled.calibrate(iter(X), iter(Y)).temperature_ > 0
+    with pytest.raises(ValueError, match=r"Y\[1\].*is a labelling that the model never predicts"):
+        ruled.calibrate(iter(X[:2]), iter([Y[0], Y[1][::-1]]))
+
+
+def test_numpy_truths_are_truths():
+    plain = SequenceSVM(random_state=0).fit([[{"a": True, "b": 1}, {"a": False, "b": 2}]], [["A", "B"]])
+    of_numpy = SequenceSVM(random_state=0).fit([[{"a": np.True_, "b": 1}, {"a": np.False_, "b": 2}]], [["A", "B"]])
+    assert np.array_equal(plain.coef_, of_numpy.coef_)
+
+
+@pytest.mark.parametrize("name", [frozenset(["a"]), float("nan")])
+def test_a_model_that_no_load_would_take_is_not_saved(tmp_path, name):
+    svm = SequenceSVM(random_state=0).fit([[{name: 1.0}, {"b": 1.0}]], [["A", "B"]])
+    with pytest.raises(ValueError, match="names of features must be text, numbers or tuples"):
+        svm.save(tmp_path / "m.mm")
+    assert not list(tmp_path.iterdir())

@@ -5,6 +5,7 @@ from sklearn.exceptions import NotFittedError
 from wrong_call import (
     BAG_LABELS,
     BAGS,
+    HUGE,
     SEQUENCES,
     TAGS,
     Y2,
@@ -21,6 +22,7 @@ from wrong_call import (
 import maxmargin as mm
 from maxmargin import LatentStructuralSVM, LatentSVC, SequenceSVM, StructuralSVM, models, regularizers, solvers
 from maxmargin.data.arrays import as_rows
+from maxmargin.features import TokenFeatures
 
 ROWS, LABELS = list(X), Y2.tolist()
 NODES = np.eye(3)
@@ -114,10 +116,16 @@ CASES = [
     Wrong("matrix, then words", "Sequence 1", tag([np.eye(2), ["b"]]), ValueError, r"of shape \(1,\)", "as sequence 0 is"),
     Wrong("one frame", "X", lambda _: tag(frame(), Y2)(_), ValueError, "one DataFrame", r"for _, g in df\.groupby"),
     Wrong("groups of a frame", "X", lambda _: tag(frame().groupby("a"))(_), ValueError, "DataFrameGroupBy", "one frame per sequence"),
-    Wrong("feature NaN", "Feature", tag([[{"w": np.nan}] * 2, [{"w": 1}]]), ValueError, "'w' has the value nan", "give None"),
-    Wrong("feature dict", "Feature", tag([[{"w": {}}] * 2, [{"w": 1}]]), ValueError, "type dict", "use a number, text"),
+    Wrong("feature NaN", "Sequence 1", tag([[{"w": 1}] * 2, [{"w": np.nan}]]), ValueError, "token 0: feature 'w' has the value nan", "give None"),
+    Wrong("feature beyond float", "Sequence 0", tag([[{"w": 1}, {"w": HUGE}], [{"w": 1}]]), ValueError, "token 1: feature 'w' has the value 100", "1e.150 at most"),
+    Wrong("feature beyond squares", "Sequence 1", tag([np.eye(2), np.array([[1.0, -1e200]])]), ValueError, "-1e.200 at token 0, feature 1", "1e.150 at most"),
+    Wrong("feature dict", "Sequence 0", tag([[{"w": {}}] * 2, [{"w": 1}]]), ValueError, "token 0: feature 'w' has a value of type dict", "use a number, text"),
+    Wrong("no features", "feature", tag([[{"w": None}, {}], [{"w": False}]]), ValueError, "None or False", "learned from words"),
+    Wrong("no columns", "feature", tag([np.ones((2, 0)), np.ones((1, 0))]), ValueError, "No token", "learned from words"),
+    Wrong("features no transformer", "features", tag(SEQUENCES, features=3), ValueError, "got 3", r"TokenFeatures\(\)"),
+    Wrong("templates of numbers", "Sequence 0", tag([[1, 2], [3]], features=TokenFeatures()), ValueError, "token 0: got 1", "text for word"),
     Wrong("feature names", "Features", tag([[[["a"]], ["b"]], [["b"]]]), ValueError, "unhashable", "hashable names"),
-    Wrong("labels in lists", "Y", tag(SEQUENCES, [[["A"], ["B"]], [["B"]]]), ValueError, r"such as \['A'\]", "one text"),
+    Wrong("labels in lists", "Y", tag(SEQUENCES, [[["A"], ["B"]], [["B"]]]), ValueError, r"\['A'\] at token 0", "one text"),
     Wrong("labels mixed", "Labels", tag(SEQUENCES, [["A", 1], ["B"]]), ValueError, "mix text", "all strings or all numbers"),
     Wrong("label None", "Y", tag(SEQUENCES, [["A", None], ["B"]]), ValueError, "None at token 1", "Every token needs"),
     Wrong("one label", "Y", tag(SEQUENCES, [["A", "A"], ["A"]]), ValueError, r"has \['A'\]", "at least 2 different"),
@@ -140,6 +148,10 @@ CASES = [
     Wrong("truth ends", "allowed_transitions", tag(SEQUENCES, allowed_transitions=[("A", "B"), ("A", None)]), ValueError, "'B' as its last label", r"Add the pair \('B', None\)"),
     Wrong("start label", "allowed_transitions", tag(SEQUENCES, allowed_transitions=[(None, "Z")]), ValueError, r"names \(None, 'Z'\)", "None stands for the start"),
     Wrong("no transition", "allowed_transitions", tag(SEQUENCES, allowed_transitions=[(None, None)]), ValueError, r"got \(None, None\)", r"\(None, 'A'\), \('B', None\)"),
+    Wrong("transitions once", "allowed_transitions", tag(SEQUENCES, allowed_transitions=iter([("A", "B")])), ValueError, "only once", "Give a list of pairs"),
+    Wrong("classes no list", "classes", lambda _: SequenceSVM().partial_fit(SEQUENCES, TAGS, 3), ValueError, "got 3", "a list of all labels"),
+    Wrong("classes text", "classes", lambda _: SequenceSVM().partial_fit(SEQUENCES, TAGS, "AB"), ValueError, "got 'AB'", "a list of all labels"),
+    Wrong("classes None", "classes", lambda _: SequenceSVM().partial_fit(SEQUENCES, TAGS, ["A", None]), ValueError, "has None", "Leave it out"),
     Wrong("scheme", "segments", tag(SEQUENCES, segments="iob3"), ValueError, "got 'iob3'", "'iob1', 'iob2', 'iobes', 'bilou', 'bmewo'"),
     Wrong("scheme elsewhere", "segments", tag(SEQUENCES, segments="BIO"), ValueError, "'BIO'", "'iob2' here: give that"),
     Wrong("labels of no scheme", "segments", tag(SEQUENCES, segments="iob2"), ValueError, r"Y\[0\] has the label 'A' at token 0", "its labels are O, B-type, I-type"),
@@ -162,6 +174,8 @@ CASES = [
     Wrong("predict matrices", "X", lambda _: tagger().predict([np.ones((2, 3))]), ValueError, "X holds matrices", "lists of dicts"),
     Wrong("predict a number", "X", lambda _: tagger().predict(5), ValueError, "got 5", "one entry per example"),
     Wrong("unknown label", "label", lambda _: tagger().certify(SEQUENCES, [["A", "Z"], ["B"]]), ValueError, "'Z' at token 1", r"\['A', 'B'\]"),
+    Wrong("k_best of ten thousand tokens", "labellings", lambda _: tagger().k_best([{"w": "a"}] * 10_000, 10**9), ValueError, "1000000000 best", "Ask for fewer"),
+    Wrong("score of nothing", "sample_weight", lambda _: tagger().score([[], *SEQUENCES], [[], *TAGS], [1, 0, 0]), ValueError, "zero for all sequences that have tokens", "nothing to score"),
     Wrong("k_best", "k", lambda _: tagger().k_best(SEQUENCES[0], 0), ValueError, "got 0", "at least 1"),
     Wrong("calibrate lengths", "labels", lambda _: tagger().calibrate(SEQUENCES, [["A"], ["B"]]), ValueError, "2 tokens, but 1 labels", "one for each"),
     Wrong("calibrate label", "label", lambda _: tagger().calibrate(SEQUENCES, [["A", "Z"], ["B"]]), ValueError, "'Z' at token 1", r"\['A', 'B'\]"),

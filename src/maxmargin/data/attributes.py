@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, repeat
@@ -11,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..validation import shown
+from ..validation import as_float, shown
 from .named_tokens import NamedTokens, TemplateTable
-from .sequences import Sequences
+from .sequences import LARGEST, Sequences
 
 
 class Attributes:
@@ -118,9 +117,13 @@ def _encode(X: Sequence[Any], number: Any, numbers: Any = None) -> tuple[np.ndar
     sizes = np.zeros(len(tokens), np.int64)
     for t, token in enumerate(tokens):
         before = len(names)
-        for name, value in _pairs(token):
-            names.append(number(name))
-            values.append(value)
+        try:
+            for name, value in _pairs(token):
+                names.append(number(name))
+                values.append(value)
+        except (TypeError, ValueError) as error:
+            i = int(np.searchsorted(offsets, t, side="right")) - 1
+            raise ValueError(f"Sequence {i}, token {t - offsets[i]}: {error}") from None
         sizes[t] = len(names) - before
     return np.array(names, np.int64), np.array(values), sizes, offsets
 
@@ -149,18 +152,23 @@ def _pairs(token: Any) -> Iterator[tuple[Any, float]]:
         elif value is True:
             yield name, 1.0
         elif isinstance(value, Real):
-            if not math.isfinite(value):
+            number = as_float(value)
+            if not abs(number) <= LARGEST:  # nor is NaN
                 raise ValueError(
-                    f"Feature {name!r} has the value {value}; values must be finite. Leave out what is missing, or "
-                    "give None."
+                    f"feature {shown(name)} has the value {shown(value)}; values must be finite, and {LARGEST:g} at "
+                    "most. Leave out what is missing, or give None; scale the rest."
                 )
-            yield name, float(value)
+            yield name, number
         elif isinstance(value, list | tuple | set | frozenset):
             for item in value:
                 yield f"{name}={item}", 1.0
+        elif isinstance(value, np.bool_):
+            if value:
+                yield name, 1.0
         else:
             raise ValueError(
-                f"Feature {name!r} has a value of type {type(value).__name__}; use a number, text, a bool or a list."
+                f"feature {shown(name)} has a value of type {type(value).__name__}; use a number, text, a bool or a "
+                "list."
             )
 
 

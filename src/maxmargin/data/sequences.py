@@ -11,6 +11,9 @@ import scipy.sparse as sp
 
 from .arrays import as_tables, check_finite, stacked
 
+LARGEST = 1e150
+"""The largest value of a feature: its square must not be more than numbers can hold."""
+
 
 @dataclass(frozen=True)
 class Sequences:
@@ -85,7 +88,22 @@ class Sequences:
         table = sp.csr_matrix(table)
         table.sum_duplicates()
         check_finite(table, offsets, name, row)
+        _check_size(table, offsets, name, row)
         return cls(table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data, offsets, table.shape[1])
+
+
+def _check_size(table: Any, first: np.ndarray, name: str, row: str) -> None:
+    """Complain of the first value whose square is more than numbers can hold."""
+    values = table.data
+    if values.dtype == np.float32 or not values.size or max(values.max(), -values.min()) <= LARGEST:
+        return
+    place = int(np.argmax(np.abs(values) > LARGEST))
+    at = int(np.searchsorted(table.indptr, place, side="right")) - 1
+    i = int(np.searchsorted(first, at, side="right")) - 1
+    raise ValueError(
+        f"{name} {i} has the value {values[place]:g} at {row} {at - first[i]}, feature {table.indices[place]}; values "
+        f"must be {LARGEST:g} at most. Leave out what is missing, and scale the rest."
+    )
 
 
 def _precision(dtype: np.dtype) -> type:

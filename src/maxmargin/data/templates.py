@@ -99,7 +99,9 @@ def _names(token: Any) -> Iterable[str]:
     """What columns are called if nothing is said."""
     if isinstance(token, str):
         return ["word"]
-    return token if isinstance(token, dict) else ["word", *(f"column{k}" for k in range(1, len(token)))]
+    if isinstance(token, dict):
+        return token
+    return ["word", *(f"column{k}" for k in range(1, len(token) if isinstance(token, Sized) else 1))]
 
 
 def _table(tokens: list[Any], names: list[str]) -> Sequence[Sequence[Any]]:

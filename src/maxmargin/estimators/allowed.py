@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,6 +87,11 @@ class Allowed:
         if self.transitions is None or self.observed:
             return []
         given = self.transitions
+        if isinstance(given, Iterator):
+            raise ValueError(
+                f"allowed_transitions is a {type(given).__name__}, which can be gone through only once, and every fit "
+                f"does. Give a list of {_SPELLING}."
+            )
         pairs = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
         wrong = next((pair for pair in pairs if not _is_pair(pair)), None)
         if wrong is not None:

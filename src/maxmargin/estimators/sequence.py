@@ -15,6 +15,8 @@ from ..data.sequences import Sequences
 from ..models.chain import Chain
 from ..persistence import storable
 from ..protocols import Source
+from ..schema import is_label
+from ..validation import lacking, shown
 from . import training
 from .allowed import Allowed, Tables
 from .holders import InMemory, is_in_memory
@@ -26,8 +28,8 @@ from .sequence_data import (
     as_sequences,
     check_lengths,
     encoded_pairs,
-    label_set,
     learned_names,
+    named_labels,
     numbered,
     refuse_empty,
     refuse_new_labels,
@@ -182,7 +184,7 @@ class SequenceSVM(WithExplanations, WithProbabilities):
         self._add(seen, source.chunk().x, source.chunk().y)
         if not begun and not cast(Sequences, seen.encoded).n_tokens:
             raise ValueError("None of the sequences has tokens. A stream must begin with one that has.")
-        named = set() if classes is None else label_set([list(classes)])
+        named = set() if classes is None else named_labels(classes)
         known = self.classes_ if begun else sorted_classes(seen.labels | named)
         if begun:
             refuse_new_labels(seen.labels | named, known)
@@ -211,6 +213,11 @@ class SequenceSVM(WithExplanations, WithProbabilities):
         self._allowed.check_labels(Y)
 
     def _model(self, n_features: int, forbidden: Tables, classes: np.ndarray) -> Chain:
+        if not n_features:
+            raise ValueError(
+                "No token of X has a feature: they are empty, or all that they have is None or False. Labels are "
+                "learned from words, names of features, or numbers."
+            )
         return Chain(
             len(classes),
             n_features,
@@ -230,12 +237,20 @@ class SequenceSVM(WithExplanations, WithProbabilities):
     def _check_settings(self) -> None:
         super()._check_settings()
         self._allowed.check()
+        if self.features is not None and lacking(self.features, "transform"):
+            raise ValueError(
+                "features must be a transformer of sequences, with a method transform, such as "
+                f"maxmargin.features.TokenFeatures(); got {shown(self.features)}."
+            )
 
     def _check_fitted_sizes(self) -> None:
         names = self.feature_names_
         fit = self.classes_.size == self.model_.n_labels and len(set(names)) == len(names) == self.model_.n_features
         if not fit:
             raise ValueError("labels, names of features and model do not fit together")
+        odd = next((name for name in names if name is not None and not is_label(name)), None)
+        if odd is not None:
+            raise ValueError(f"names of features must be text, numbers or tuples of them, one is {shown(odd)}")
         self._check_calibration()
 
     def _prepared(self, X: Examples, Y: Examples) -> tuple[Sequences, list[np.ndarray]]:

@@ -14,7 +14,7 @@ from ..data.sequences import Sequences
 from ..models.distribution import ChainDistribution, ChainScores, calibrated, check_possible
 from ..validation import one_of, shown, switch
 from .sequence_data import is_known, numbered
-from .structured import Examples, ModelFacts, check_inputs
+from .structured import Examples, ModelFacts, check_inputs, either_name, listed
 from .tagger import Tagger
 
 Segment = tuple[int, int, Any]
@@ -27,7 +27,15 @@ class WithProbabilities(Tagger):
     temperature_: float
     label_offsets_: np.ndarray
 
-    def calibrate(self, X: Examples | Sequences, Y: Examples, *, by: str = "token", offsets: bool = False) -> Self:
+    def calibrate(
+        self,
+        X: Examples | Sequences,
+        Y: Examples | None = None,
+        *,
+        y: Examples | None = None,
+        by: str = "token",
+        offsets: bool = False,
+    ) -> Self:
         """Learn how scores become probabilities, from labelled sequences that were not trained on.
 
         A labelling y of x has the probability exp(w·φ(x, y) / T + Σ_t b[y_t]) / Z(x). The temperature T, and the
@@ -66,6 +74,7 @@ class WithProbabilities(Tagger):
         check_is_fitted(self)
         one_of("by", by, ("token", "sequence"))
         switch("offsets", offsets)
+        Y = listed(either_name(Y, y))
         prepared, labels = self._prepared(X, Y)
         scores = ChainScores(self.model_, prepared, self.coef_)
         check_possible(scores.of(labels)[0], Y)

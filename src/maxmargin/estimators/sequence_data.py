@@ -5,7 +5,7 @@ Data frames, columns and arrays of words become lists of tokens.
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Sized
+from collections.abc import Iterable, Sequence, Sized
 from dataclasses import replace
 from itertools import pairwise
 from numbers import Real
@@ -95,8 +95,7 @@ def numbered(Y: Examples, classes: np.ndarray) -> list[np.ndarray]:
             t = next(t for t, label in enumerate(plain(y)) if not is_known(label, number))
             raise ValueError(
                 f"Sequence {i} has the label {shown(plain(y)[t])} at token {t}, which is not among the labels "
-                f"{classes.tolist()[:20]}. Leave the sequence out, or train with that label, too (streams: name "
-                "it in classes= of the first chunk)."
+                f"{classes.tolist()[:20]}. Leave the sequence out, or train with that label, too."
             ) from None
     return numbered
 
@@ -195,9 +194,10 @@ def label_set(Y: Examples) -> set[Any]:
         try:
             found.update(plain(y))
         except TypeError:
+            t = next(t for t, label in enumerate(plain(y)) if not _is_hashable(label))
             raise ValueError(
-                f"Y[{i}] has labels that are not hashable, such as {shown(plain(y)[0])}. Give one text or number for "
-                "each token."
+                f"Y[{i}] has {shown(plain(y)[t])} at token {t}, which is no label: it is not hashable. Give one text "
+                "or number for each token."
             ) from None
     if None in found:
         i = next(i for i, y in enumerate(Y) if None in plain(y))
@@ -205,6 +205,24 @@ def label_set(Y: Examples) -> set[Any]:
             f"Y[{i}] has a label that is None at token {plain(Y[i]).index(None)}. Every token needs a label."
         )
     return found
+
+
+def named_labels(classes: Any) -> set[Any]:
+    """The labels that ``partial_fit`` is told of."""
+    if not isinstance(classes, Iterable) or isinstance(classes, str):
+        raise ValueError(f"classes must be a list of all labels that may come, got {shown(classes)}.")
+    found = list(plain(classes))
+    if None in found:
+        raise ValueError("classes has None, and every token needs a label. Leave it out.")
+    return label_set([found])
+
+
+def _is_hashable(label: object) -> bool:
+    try:
+        hash(label)
+    except TypeError:
+        return False
+    return True
 
 
 def refuse_new_labels(found: set[Any], classes: np.ndarray) -> None:

@@ -141,9 +141,10 @@ class Tagger(StructuredEstimator):
         found = self.predict(prepared)
         right = [a == b for true, z in zip(Y, found, strict=True) for a, b in zip(plain(true), z, strict=True)]
         weights = inputs.check_weights(sample_weight, Y)
-        return float(
-            np.average(right, weights=None if weights is None else np.repeat(weights, [len(z) for z in found]))
-        )
+        shares = None if weights is None else np.repeat(weights, [len(z) for z in found])
+        if shares is not None and not shares.any():
+            raise ValueError("sample_weight is zero for all sequences that have tokens: there is nothing to score.")
+        return float(np.average(right, weights=shares))
 
     def segment_scores(self, X: Examples, Y: Examples | None, sample_weight: Column = None) -> SegmentScores:
         """Precision, recall and F1 of the predicted segments, by type and on average, and the accuracy of tokens.

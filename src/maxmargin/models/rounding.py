@@ -26,7 +26,8 @@ def whole_sums(values: np.ndarray, most: int, limit: float = 2.0**53) -> bool:
     >>> whole_sums(np.array([32767.0]), 2000, limit=2.0**24)
     False
     """
-    return bool(np.abs(values).max(initial=0.0) * most < limit and np.array_equal(values, np.rint(values)))
+    largest = np.abs(values).max(initial=1.0)  # so often are labels and pairs of them counted, too
+    return bool(largest * most < limit and np.array_equal(values, np.rint(values)))
 
 
 def score_sizes(rows: Rows, first: np.ndarray, last: np.ndarray, table: np.ndarray, n_labels: int = 1) -> np.ndarray:

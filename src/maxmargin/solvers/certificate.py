@@ -6,6 +6,7 @@ of Σ l α, of v and of Ω*, the upper one up by those of Ω and of the loss.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,7 +70,7 @@ def dual_bound(regularizer: Regularizer, totals: Totals) -> LowerBound:
         v, v_error = scale * v, v_error + gamma(1) * np.abs(v)
     bound = linear - regularizer.conjugate(v)
     rounding = linear_error + conjugate_error(regularizer, v, v_error) + gamma(2) * (abs(linear) + abs(bound))
-    return LowerBound(bound, rounding) if np.isfinite(bound) else LowerBound(-np.inf, 0.0)
+    return LowerBound(bound, rounding) if np.isfinite(bound - rounding) else LowerBound(-np.inf, 0.0)
 
 
 def check_problem(problem: Any) -> None:
@@ -96,8 +97,9 @@ def upper_bound(problem: Problem, w: np.ndarray, loss: TotalLoss | None = None) 
 
 
 def certificate_of(lower: float, upper: TotalLoss) -> Certificate:
-    """What two bounds prove. Where inference was approximate nothing is known above."""
-    return Certificate(lower, rounded_up(*upper), exact=bool(np.isfinite(upper.excess)))
+    """What two bounds prove. Where inference was approximate, or numbers overflow, nothing is known above."""
+    value = rounded_up(*upper)
+    return Certificate(lower, math.inf if math.isnan(value) else value, exact=bool(np.isfinite(upper.excess)))
 
 
 def certify(problem: Problem, w: np.ndarray, alpha: Any = None) -> Certificate:
