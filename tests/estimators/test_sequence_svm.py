@@ -156,7 +156,7 @@ def test_the_rows_of_a_frame_are_tokens(library):
 
 def test_numbers_that_are_missing_in_a_frame_are_refused():
     pandas = pytest.importorskip("pandas")
-    with pytest.raises(ValueError, match="Feature 'n' has the value nan"):
+    with pytest.raises(ValueError, match="Sequence 0, token 1: feature 'n' has the value nan"):
         SequenceSVM().fit([pandas.DataFrame({"n": [1.0, np.nan]})], [["A", "B"]])
 
 
@@ -189,7 +189,7 @@ def test_kinds_of_values_in_dicts():
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, {"a": 1}, object()])
 def test_values_that_are_no_features_are_refused(value):
-    with pytest.raises(ValueError, match="Feature 'f' has"):
+    with pytest.raises(ValueError, match="Sequence 0, token 0: feature 'f' has"):
         SequenceSVM().fit([[{"f": value}, {"f": 1}]], [["A", "B"]])
 
 
