@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 import maxmargin as mm
-from maxmargin.data.attributes import Attributes
+from maxmargin.data.attributes import Attributes, names_of
 from maxmargin.features import TokenFeatures
 
 SENTENCES = [["The", "old", "Man", "sails"], ["New", "York"], ["a"], ["U.S.", "of", "A-1984", "New", "York", "City"]]
@@ -105,7 +105,7 @@ def test_streams_learn_names_as_they_come():
     tagger = mm.SequenceSVM(features=TokenFeatures(), random_state=0)
     for x, y in zip(SENTENCES, LABELS, strict=True):
         tagger.partial_fit([x], [y], classes=sorted({label for labels in LABELS for label in labels}))
-    assert set(tagger.feature_names_) == set(TokenFeatures().transform(SENTENCES).names())
+    assert set(tagger.feature_names_) == set(names_of(TokenFeatures().transform(SENTENCES)))
 
 
 def test_templates_are_searched():

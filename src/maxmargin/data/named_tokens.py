@@ -68,13 +68,16 @@ class NamedTokens:
 
     def __getitem__(self, i: int) -> list[list[str]]:
         i = range(len(self))[i]
-        places = self.at[self.offsets[i] : self.offsets[i + 1], np.newaxis]
-        return [list(NamedTokens(self.templates, self.columns, at, np.array([0, 1])).names()) for at in places]
+        return [list(self._names_at(at)) for at in self.at[self.offsets[i] : self.offsets[i + 1]].tolist()]
 
-    def names(self) -> Iterator[str]:
-        """The names of all features, some of them more than once."""
-        for _, _, _, names in self._features():
-            yield from names.values()
+    def _names_at(self, at: int) -> Iterator[str]:
+        for template, (number, values) in zip(self.templates, self.columns, strict=True):
+            for head, by in template.singles():
+                value = values[number[at + by]]
+                if value is not None:
+                    yield f"{head}={value}"
+            for head, by in template.doubles():
+                yield f"{head}={values[number[at + by]]}|{values[number[at + by + 1]]}"
 
     def learned(self, number: dict[str, int]) -> Sequences:
         """The features by their numbers; names that have none yet get the next ones."""
