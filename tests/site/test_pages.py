@@ -2,7 +2,8 @@
 
 All blocks fenced as ``python`` of one page run in order, in one namespace and an empty folder. A ``text`` fence right
 after a block shows what that block prints. A page may begin with front matter: ``needs: [module, …]`` (it is skipped
-where one of them cannot be imported) and ``tolerance: 0.1`` (of numbers in what is shown; 0.01 unless it says so).
+where one of them cannot be imported), ``tolerance: 0.1`` (of numbers in what is shown; 0.01 unless it says so) and
+``shell: true`` (blocks fenced as ``sh`` run, too, if a ``text`` fence right after shows their stdout, stderr or both).
 """
 
 import contextlib
@@ -19,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from maxmargin.cli import _parser
+from maxmargin.cli import _parser, main
 
 ROOT = Path(__file__).parents[2]
 BUILT = ("_build", "gallery")  # made from the sources, not written
@@ -50,14 +51,21 @@ class Page:
 
     @property
     def blocks(self):
-        """(code, what it prints according to the page, None if that is not shown) of every block."""
+        """(code, what it prints according to the page, None if that is not shown) of every block that runs."""
+        return [(code, shown) for kind, code, shown in self.runs if kind == "python"]
+
+    @cached_property
+    def runs(self):
+        """The same with the kind of each block: python or sh."""
         fences = list(FENCE.finditer(self.text))
-        blocks = []
+        shell = re.search(r"^shell:\s*true$", self.matter, flags=re.MULTILINE)
+        found = []
         for fence, after in pairwise([*fences, None]):
-            if fence[1] == "python":
-                close = after is not None and not self.text[fence.end() : after.start()].strip()
-                blocks.append((fence[2], after[2] if close and after[1] == "text" else None))
-        return blocks
+            close = after is not None and not self.text[fence.end() : after.start()].strip()
+            shown = after[2] if close and after[1] == "text" else None
+            if fence[1] == "python" or (fence[1] == "sh" and shell and shown is not None):
+                found.append((fence[1], fence[2], shown))
+        return found
 
     @property
     def commands(self):
@@ -137,15 +145,21 @@ def test_page_runs_and_prints_what_it_shows(page, tmp_path, monkeypatch):
     if any('"train"' in code for code, _ in page.blocks):  # the folder of images that such pages train on
         photographs(tmp_path)
     names = {"__name__": "page"}
-    for number, (code, shown) in enumerate(page.blocks, start=1):
-        where = f"{page.name}, python block {number}"
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            exec(compile(code, where, "exec"), names)
-        if shown is not None:
-            assert fits(shown, printed.getvalue(), page.tolerance), (
-                f"{where} prints\n{printed.getvalue()}\nwhere the page shows\n{shown}"
-            )
+    for number, (kind, code, shown) in enumerate(page.runs, start=1):
+        where = f"{page.name}, block {number}"
+        out, err = io.StringIO(), io.StringIO()
+        with (
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err) if kind == "sh" else contextlib.nullcontext(),
+        ):
+            if kind == "python":
+                exec(compile(code, where, "exec"), names)
+            for line in code.splitlines() if kind == "sh" else ():
+                assert main(shlex.split(line)[1:]) == 0, f"{where}: {line}\n{err.getvalue()}"
+        printed = [out.getvalue(), err.getvalue(), out.getvalue() + err.getvalue()]
+        assert shown is None or any(fits(shown, text, page.tolerance) for text in printed), (
+            f"{where} prints\n{printed[-1]}\nwhere the page shows\n{shown}"
+        )
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if any(p.commands)], ids=lambda page: page.name)
