@@ -233,8 +233,6 @@ def test_kernels_of_second_order_equal_their_source(forbid, rng):
     nobody, out = np.empty(0, np.int32), np.zeros(8, np.int32)
     equals_its_source(second_order.search, *common, ids, np.empty((0, 0)), np.empty(0), nobody, first, out)
     equals_its_source(second_order.search, *common, ids, cost, scale, y, first, out)
-    equals_its_source(second_order.k_best, *common, 5)
-    equals_its_source(second_order.margins, *common, y)
     z, ends = np.array([1, 1, 2, 0, 1, 0, 0, 0], np.int32), np.zeros(4, np.int64)
     equals_its_source(
         chain_kernels.differences, *tokens, offsets, y, 3, model.layout, ids, z, first, ends, np.empty(0, np.float64)

@@ -41,6 +41,11 @@ class Sequences:
         shape = (b - a, self.n_features)
         return sp.csr_matrix((self.values[p:q], self.indices[p:q], self.indptr[a : b + 1] - p), shape=shape)
 
+    def alone(self, i: int) -> Sequences:
+        """Sequence i, without a copy."""
+        a, b = self.offsets[i], self.offsets[i + 1]
+        return Sequences(self.indptr[a : b + 1], self.indices, self.values, np.array([0, b - a]), self.n_features)
+
     def sorted(self) -> Sequences:
         """The same with the features of every token in ascending order, each at most once."""
         shape = (self.n_tokens, self.n_features)

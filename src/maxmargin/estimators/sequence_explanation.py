@@ -187,7 +187,7 @@ class WithExplanations(Tagger):
         shares = self.predict_proba(prepared)[0] if hasattr(self, "temperature_") else None
         (best,), (score,) = self.model_.scored(prepared, self.coef_)
         told = []
-        for t, (rival, runner_up) in enumerate(self.model_.runners_up(prepared[0], self.coef_, best)):
+        for t, (rival, runner_up) in enumerate(self.model_.runners_up(prepared, self.coef_, best)):
             there = np.isfinite(runner_up)
             told.append(
                 TokenExplanation(

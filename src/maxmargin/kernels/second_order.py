@@ -12,8 +12,8 @@ so this never changes the result. Forbidden pairs have −∞ in ``transition``;
 import numpy as np
 
 from . import compiled, inlined
-from .chains import label_scores, node_scores
-from .viterbi import best_first, keep, lead, longest_of
+from .chains import node_scores
+from .viterbi import longest_of
 
 
 @compiled
@@ -122,101 +122,3 @@ def search(tokens, offsets, w, bias, pairs, triple, ids, cost, scale, y, out_fir
         for t in range(t1 - t0):
             out[out_first[p] + t] = path[t]
     return scores
-
-
-@compiled
-def k_best(tokens, offsets, w, bias, pairs, triple, n_best):
-    """The ``n_best`` best labellings of the first example, best first: (labels, scores)."""
-    indptr, indices, values = tokens
-    transition, start, end = pairs
-    n_labels = start.size
-    n = offsets[1] - offsets[0]
-    score = np.empty((n, n_labels))
-    label_scores(indptr, indices, values, offsets[0], offsets[1], n_labels, w, bias, score)
-    # For each position and the last two labels the best labellings that end there: value, label before, rank there.
-    value = np.full((n, n_labels, n_labels, n_best), -np.inf)
-    before = np.zeros((n, n_labels, n_labels, n_best), np.int64)
-    rank = np.zeros((n, n_labels, n_labels, n_best), np.int64)
-    begin(score, n, transition, start, value[:, :, :, 0])
-    for t in range(2, n):
-        for b in range(n_labels):
-            for c in range(n_labels):
-                for a in range(n_labels):
-                    for r in range(n_best):
-                        candidate = value[t - 1, a, b, r] + triple[a, b, c] + transition[b, c] + score[t, c]
-                        if candidate <= value[t, b, c, n_best - 1]:
-                            break
-                        keep(candidate, a, r, value[t, b, c], before[t, b, c], rank[t, b, c])
-    firsts = n_labels if n > 1 else 1
-    final = np.empty(firsts * n_labels * n_best)
-    for b in range(firsts):
-        for c in range(n_labels):
-            for r in range(n_best):
-                final[(b * n_labels + c) * n_best + r] = value[n - 1, b, c, r] + end[c]
-    order = best_first(final, n_best)
-    paths = np.empty((order.size, n), np.int32)
-    for q in range(order.size):
-        b, c = divmod(order[q] // n_best, n_labels)
-        r = order[q] % n_best
-        for t in range(n - 1, -1, -1):
-            paths[q, t] = c
-            a = before[t, b, c, r]
-            r = rank[t, b, c, r]
-            c = b
-            b = a
-    return paths, final[order]
-
-
-@compiled
-def margins(tokens, offsets, w, bias, pairs, triple, y):
-    """For each token, the best score with its label in ``y`` minus the best score with any other label there."""
-    indptr, indices, values = tokens
-    transition, start, end = pairs
-    n_labels = start.size
-    longest = longest_of(offsets, np.arange(offsets.size - 1))
-    score = np.empty((longest, n_labels))
-    behind = np.empty((longest, n_labels, n_labels))
-    ahead = np.empty((longest, n_labels, n_labels))
-    total = np.empty((longest, n_labels))
-    out = np.empty(offsets[-1])
-    for i in range(offsets.size - 1):
-        t0 = offsets[i]
-        n = offsets[i + 1] - t0
-        if n == 0:
-            continue
-        label_scores(indptr, indices, values, t0, t0 + n, n_labels, w, bias, score)
-        begin(score, n, transition, start, behind)
-        for t in range(2, n):
-            for b in range(n_labels):
-                for c in range(n_labels):
-                    highest = -np.inf
-                    for a in range(n_labels):
-                        highest = max(highest, behind[t - 1, a, b] + triple[a, b, c])
-                    behind[t, b, c] = highest + transition[b, c] + score[t, c]
-        for a in range(n_labels):
-            for b in range(n_labels):
-                ahead[n - 1, a, b] = end[b]
-        for t in range(n - 2, 0, -1):
-            for a in range(n_labels):
-                for b in range(n_labels):
-                    highest = -np.inf
-                    for c in range(n_labels):
-                        step = triple[a, b, c] + transition[b, c] + score[t + 1, c]
-                        highest = max(highest, step + ahead[t + 1, b, c])
-                    ahead[t, a, b] = highest
-        for t in range(n):
-            for k in range(n_labels):
-                total[t, k] = -np.inf
-        if n == 1:
-            for k in range(n_labels):
-                total[0, k] = behind[0, 0, k] + end[k]
-        for t in range(1, n):
-            for a in range(n_labels):
-                for b in range(n_labels):
-                    whole = behind[t, a, b] + ahead[t, a, b]
-                    total[t, b] = max(total[t, b], whole)
-                    if t == 1:
-                        total[0, a] = max(total[0, a], whole)
-        for t in range(n):
-            out[t0 + t] = lead(total[t], y[t0 + t])
-    return out

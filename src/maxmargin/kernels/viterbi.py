@@ -9,7 +9,7 @@ one label per position that is needed. That leaves a forward loop the processor 
 
 import numpy as np
 
-from . import compiled, inlined
+from . import compiled
 from .chains import label_scores, node_scores
 
 
@@ -155,40 +155,6 @@ def search_slack(tokens, offsets, w, bias, pairs, ids, cost, scale, y, out_first
             last = np.int64(chosen)
 
 
-@inlined
-def keep(candidate, label, r, value, before, rank):
-    """Put a candidate in its place among the best so far, which descend; it goes on from the r-th best at ``label``."""
-    q = value.size - 1
-    while q > 0 and value[q - 1] < candidate:
-        value[q] = value[q - 1]
-        before[q] = before[q - 1]
-        rank[q] = rank[q - 1]
-        q -= 1
-    value[q] = candidate
-    before[q] = label
-    rank[q] = r
-
-
-@compiled
-def best_first(final, n_best):
-    """Where the ``n_best`` largest scores stand, largest first, as far as they belong to a labelling."""
-    order = np.argsort(-final)
-    count = 0
-    while count < min(n_best, order.size) and final[order[count]] > -np.inf:
-        count += 1
-    return order[:count]
-
-
-@inlined
-def lead(total, label):
-    """By how much the score of a label is ahead of all others."""
-    other = -np.inf
-    for k in range(total.size):
-        if k != label:
-            other = max(other, total[k])
-    return total[label] - other
-
-
 @compiled
 def k_best(tokens, offsets, w, bias, pairs, n_best):
     """The ``n_best`` best labellings of the first example, best first: (labels, scores)."""
@@ -211,20 +177,31 @@ def k_best(tokens, offsets, w, bias, pairs, n_best):
                     candidate = value[t - 1, j, r] + transition[j, k] + score[t, k]
                     if candidate <= value[t, k, n_best - 1]:
                         break
-                    keep(candidate, j, r, value[t, k], before[t, k], rank[t, k])
+                    q = n_best - 1
+                    while q > 0 and value[t, k, q - 1] < candidate:
+                        value[t, k, q] = value[t, k, q - 1]
+                        before[t, k, q] = before[t, k, q - 1]
+                        rank[t, k, q] = rank[t, k, q - 1]
+                        q -= 1
+                    value[t, k, q] = candidate
+                    before[t, k, q] = j
+                    rank[t, k, q] = r
     final = np.empty(n_labels * n_best)
     for k in range(n_labels):
         for r in range(n_best):
             final[k * n_best + r] = value[n - 1, k, r] + end[k]
-    order = best_first(final, n_best)
-    paths = np.empty((order.size, n), np.int32)
-    for q in range(order.size):
+    order = np.argsort(-final)
+    count = 0
+    while count < min(n_best, order.size) and final[order[count]] > -np.inf:
+        count += 1
+    paths = np.empty((count, n), np.int32)
+    for q in range(count):
         k = order[q] // n_best
         r = order[q] % n_best
         for t in range(n - 1, -1, -1):
             paths[q, t] = k
             k, r = before[t, k, r], rank[t, k, r]
-    return paths, final[order]
+    return paths, final[order[:count]]
 
 
 @compiled
@@ -256,7 +233,13 @@ def margins(tokens, offsets, w, bias, pairs, y):
                     after = transition[k, j] + score[n - t, j] + ahead[n - t, j]
                     ahead[n - 1 - t, k] = max(ahead[n - 1 - t, k], after)
         for t in range(n):
+            own = -np.inf
+            other = -np.inf
             for k in range(n_labels):
-                score[t, k] = behind[t, k] + score[t, k] + ahead[t, k]
-            out[t0 + t] = lead(score[t], y[t0 + t])
+                total = behind[t, k] + score[t, k] + ahead[t, k]
+                if k == y[t0 + t]:
+                    own = total
+                else:
+                    other = max(other, total)
+            out[t0 + t] = own - other
     return out

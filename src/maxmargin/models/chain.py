@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 from types import ModuleType
 from typing import Any
 
@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from ..data.sequences import Sequences
 from ..data.transitions import first_fault
+from ..inference import restricted
 from ..kernels import chains as kernels, second_order, viterbi
 from ..validation import one_of, shown
 from . import labelling
@@ -195,44 +196,45 @@ class Chain(SequenceModel):
 
     def k_best(self, x: object, w: np.ndarray, k: int) -> list[tuple[np.ndarray, float]]:
         """The k best labellings with their scores, best first (fewer if there are not as many)."""
-        K, d = self._sizes()
-        X = Sequences.of([x], d)
-        k = int(min(k, float(K) ** min(X.n_tokens, 60)))  # there are no more
-        size = 24 * X.n_tokens * K**self.order * k
-        if size > _MOST_BYTES:
-            raise ValueError(
-                f"The {k} best labellings of {X.n_tokens} tokens would take {size >> 30} GB to find, more than "
-                f"{_MOST_BYTES >> 30} GB, the limit. Ask for fewer."
-            )
-        paths, scores = self._searches.k_best(*self._arguments(X, w), k)
-        if not len(paths):
+        X = Sequences.of([x], self._sizes()[1])
+        if self.order == 1:
+            paths, scores = viterbi.k_best(*self._arguments(X, w), k)
+            found = list(zip(paths, scores.tolist(), strict=True))
+        else:
+            found = list(islice(restricted.in_order(self._search_of(X, w), X.n_tokens, self._sizes()[0]), k))
+        if not found:
             self.scored(X, w)  # says what is wrong
-        return [(path, float(score)) for path, score in zip(paths, scores, strict=True)]
+        return found
 
     def margins(self, X: Any, w: np.ndarray, Y: list[np.ndarray]) -> list[np.ndarray]:
         """For each token, by how much its label in Y beats every labelling that has another label there."""
         K, d = self._sizes()
         X = Sequences.of(X, d)
         y = labelling.concatenated(Y, np.diff(X.offsets), K)
-        return labelling.split(self._searches.margins(*self._arguments(X, w), y), X.offsets)
+        if self.order == 1:
+            return labelling.split(viterbi.margins(*self._arguments(X, w), y), X.offsets)
+        parts = enumerate(labelling.split(y, X.offsets))
+        return [restricted.margins(self._search_of(X.alone(i), w), labels, K) for i, labels in parts]
 
-    def runners_up(self, x: Any, w: np.ndarray, y: np.ndarray) -> list[tuple[np.ndarray, float]]:
+    def runners_up(self, X: Sequences, w: np.ndarray, y: np.ndarray) -> list[tuple[np.ndarray, float]]:
         """For each token of one sequence the best labelling with another label there than in y, and its score.
 
         The score is −∞ where there is no such labelling.
         """
-        X = Sequences.of([x], self._sizes()[1])
-        K, n = self._sizes()[0], X.n_tokens
-        # At one token the label of y costs infinitely much; the others have a label K of their own, beside which
-        # nothing costs anything.
-        cost = np.vstack([np.diag(np.full(K, -np.inf)), np.zeros(K)])
-        arguments, one, found = self._arguments(X, w), (np.zeros(1, np.int64), cost, np.ones(1)), []
-        for t in range(n):
-            true, path = np.full(n, K, np.int32), np.empty(n, np.int32)
-            true[t] = y[t]
-            scores = self._searches.search(*arguments, *one, true, X.offsets, path)
-            found.append((path, float(scores[0])))
-        return found
+        return restricted.runners_up(self._search_of(X, w), y, self._sizes()[0])
+
+    def _search_of(self, X: Sequences, w: np.ndarray) -> restricted.Search:
+        """The search over one sequence, among the labels that tokens may have."""
+        # Costs depend on true labels; here each token has one of its own.
+        arguments, scale, token = self._arguments(X, w), np.ones(1), np.arange(X.n_tokens, dtype=np.int32)
+
+        def search(allowed: np.ndarray) -> restricted.Labelling:
+            path = np.empty(X.n_tokens, np.int32)
+            cost = np.where(allowed, 0.0, -np.inf)
+            scores = self._searches.search(*arguments, np.zeros(1, np.int64), cost, scale, token, X.offsets, path)
+            return path, float(scores[0])
+
+        return search
 
     @property
     def _searches(self) -> ModuleType:
