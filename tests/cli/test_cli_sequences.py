@@ -223,6 +223,7 @@ def test_gazetteers_are_files_of_phrases(folder, tmp_path, capsys):
     [
         (["--tune", "C"], "--tune needs development data"),
         (["--calibrate"], "--calibrate needs development data"),
+        (["--calibrate", "--dev", "DEV", "--order", "2"], "--calibrate is for --order 1"),
         (["--grid", "1,2"], "--grid has the values that --tune tries"),
         (["--tune", "C", "--dev", "DEV", "--checkpoint", "run"], "Leave one of them out"),
         (["--tune", "C", "--dev", "DEV", "--grid", "2,1"], "--grid must be ascending"),

@@ -82,6 +82,8 @@ class Tagging(Sequences):
         for option in ("tune", "calibrate"):
             if vars(args)[option] and args.dev is None:
                 raise ValueError(f"--{option} needs development data that is not trained on. Name it with --dev.")
+        if args.calibrate and settings.get("order") == 2:
+            raise ValueError("--calibrate is for --order 1: probabilities are those of chains of first order.")
         if args.grid is not None and args.tune is None:
             raise ValueError("--grid has the values that --tune tries. Say --tune C, too.")
         if args.tune is not None and args.checkpoint is not None:
