@@ -225,7 +225,7 @@ CASES = [
     Wrong("segment past the end", "Y", cut([(0, 4, 1)]), ValueError, r"\(0, 4, 1\), of a sequence of 3 tokens", "end 3 at most"),
     Wrong("empty segment", "Y", cut([(0, 0, 1), (0, 3, 0)]), ValueError, r"\(0, 0, 1\)", "start must be below end"),
     Wrong("label of a segment", "Y", cut([(0, 3, 5)], n_labels=2), ValueError, r"\(0, 3, 5\)", "allowed are labels 0 to 1"),
-    Wrong("long segment", "max_length", cut([(0, 3, 1)], max_length=2), ValueError, r"\(0, 3, 1\) of 3 tokens", "Raise max_length"),
+    Wrong("long segment", "max_length", cut([(0, 3, 1)], max_length=2), ValueError, r"\(0, 3, 1\).*max_length is 2 for its label", "Raise max_length"),
     Wrong("fewer segmentations", "Y", learn(models.SemiMarkov(2, 3, max_length=3), [NODES, NODES], [[(0, 3, 1)]]), ValueError, "2 examples, Y has 1", "one answer for each"),
     Wrong("segments forbidden", "Example 0", cut([(0, 1, 0), (1, 3, 1)], forbidden=[[0, 1], [0, 0]]), ValueError, "label 0 followed by one of label 1 at position 1", "Allow it"),
     Wrong("max_length zero", "max_length", lambda _: models.SemiMarkov(max_length=0), ValueError, "got 0", "at least 1"),

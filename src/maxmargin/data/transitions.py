@@ -10,8 +10,8 @@ def first_fault(
     flat: np.ndarray,
     n_labels: int,
     pairs: np.ndarray | None,
-    starts: np.ndarray | None,
-    ends: np.ndarray | None,
+    starts: np.ndarray | None = None,
+    ends: np.ndarray | None = None,
 ) -> tuple[int, int, int | None, int | None] | None:
     """The first step of labels one after another that is forbidden: example, token, its label, the label that follows.
 

@@ -196,12 +196,20 @@ class Chain(SequenceModel):
 
     def k_best(self, x: object, w: np.ndarray, k: int) -> list[tuple[np.ndarray, float]]:
         """The k best labellings with their scores, best first (fewer if there are not as many)."""
-        X = Sequences.of([x], self._sizes()[1])
+        K, d = self._sizes()
+        X = Sequences.of([x], d)
+        k = int(min(k, float(K) ** min(X.n_tokens, 60)))  # there are no more
+        size = X.n_tokens * k * (24 * K if self.order == 1 else 4 * X.n_tokens)
+        if size > _MOST_BYTES:
+            raise ValueError(
+                f"The {k} best labellings of {X.n_tokens} tokens would take {size >> 30} GB to find, more than "
+                f"{_MOST_BYTES >> 30} GB, the limit. Ask for fewer."
+            )
         if self.order == 1:
             paths, scores = viterbi.k_best(*self._arguments(X, w), k)
             found = list(zip(paths, scores.tolist(), strict=True))
         else:
-            found = list(islice(restricted.in_order(self._search_of(X, w), X.n_tokens, self._sizes()[0]), k))
+            found = list(islice(restricted.in_order(self._search_of(X, w), X.n_tokens, K), k))
         if not found:
             self.scored(X, w)  # says what is wrong
         return found

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..data.sequences import Sequences
+from ..data.transitions import first_fault
 from ..kernels import semi_markov as kernels
 from ..problem import Rivals, Rows
 from ..validation import one_of, shown, whole
@@ -275,20 +276,12 @@ class SemiMarkov(SequenceModel):
 
     def _segmentation(self, Y: Sequence[Any], offsets: np.ndarray) -> Segmentation:
         """The segments of all examples, checked, token by token."""
-        K = self._sizes()[0]
         if len(Y) != offsets.size - 1:
             raise ValueError(f"X has {offsets.size - 1} examples, Y has {len(Y)}. Give one answer for each.")
         rows, first = _listed(Y)
         example = np.repeat(np.arange(len(Y)), np.diff(first))
-        _check_rows(rows, first, example, np.diff(offsets), K, self.outside is None)
+        _check_rows(rows, first, example, np.diff(offsets), self.limits, self.outside is None)
         start, size, label = rows[:, 0], rows[:, 1] - rows[:, 0], rows[:, 2]
-        long = np.flatnonzero(size > self.limits[label])
-        if long.size:
-            row = rows[long[0]]
-            raise ValueError(
-                f"Y[{example[long[0]]}] has the segment {tuple(row.tolist())} of {row[1] - row[0]} tokens, max_length "
-                f"is {self.limits[row[2]]} for its label. Raise max_length, or cut the segment."
-            )
         labels = np.full(offsets[-1], self.outside or 0, np.int32)
         length = np.full(offsets[-1], int(self.outside is not None), np.int32)
         at = offsets[example] + start
@@ -331,24 +324,26 @@ def _listed(Y: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _check_rows(
-    rows: np.ndarray, first: np.ndarray, example: np.ndarray, n_tokens: np.ndarray, n_labels: int, cover: bool
+    rows: np.ndarray, first: np.ndarray, example: np.ndarray, n_tokens: np.ndarray, limits: np.ndarray, cover: bool
 ) -> None:
-    """Segments are tokens of their sequences, in order and, if they must ``cover`` it, without gaps."""
+    """Segments are tokens of their sequences, in order, not too long and, if they must ``cover`` it, without gaps."""
     start, end, label = rows.T
+    limit = limits[np.clip(label, 0, limits.size - 1)]
     before = np.concatenate([[0], end[:-1]])[: len(rows)]
     before[first[:-1][np.diff(first) > 0]] = 0
     for bad, what in (
-        ((label < 0) | (label >= n_labels), f"allowed are labels 0 to {n_labels - 1}"),
+        ((label < 0) | (label >= limits.size), f"allowed are labels 0 to {limits.size - 1}"),
         ((start < 0) | (end <= start) | (end > n_tokens[example]), "start must be below end, and end {n} at most"),
         (start < before, "segments must be in order, and none may overlap the one before"),
         ((start > before) & cover, "the tokens before it belong to no segment. Give them one, or say outside=label"),
+        (end - start > limit, "max_length is {limit} for its label. Raise max_length, or cut the segment"),
     ):
         wrong = np.flatnonzero(bad)
         if wrong.size:
             i = int(example[wrong[0]])
             raise ValueError(
                 f"Y[{i}] has the segment {tuple(rows[wrong[0]].tolist())}, of a sequence of {n_tokens[i]} tokens: "
-                f"{what.format(n=n_tokens[i])}."
+                f"{what.format(n=n_tokens[i], limit=limit[wrong[0]])}."
             )
     last = np.zeros(n_tokens.size, np.int64)
     np.maximum.at(last, example, end)
@@ -373,14 +368,7 @@ class SemiMarkovOracle:
         self.length = np.diff(X.offsets)
         self.y = model._segmentation(Y, X.offsets)
         self.costs = model._costs(self.length)
-        bad = self._bad_pairs(self.y, X.offsets)
-        if bad.size:
-            i = int(np.searchsorted(X.offsets, bad[0], side="right")) - 1
-            raise ValueError(
-                f"Example {i} has a segment of label {self.y.labels[bad[0] - 1]} followed by one of label "
-                f"{self.y.labels[bad[0]]} at position {bad[0] - X.offsets[i]}, a pair that is forbidden. Allow it, or "
-                "mend the labels."
-            )
+        self._check_allowed(X.offsets, self.y, "Example {}. Allow it, or mend the labels.")
         most = 2 * int(self.length.max(initial=0))
         self._kind = np.empty(0, np.float32 if whole_sums(X.values, most, 2.0**24) else np.float64)
         # A token has up to three costs (its own, that of a beginning in its place, and what a true segment gets back)
@@ -396,14 +384,19 @@ class SemiMarkovOracle:
             steps=9,
         )
 
-    def _bad_pairs(self, found: Segmentation, first: np.ndarray) -> np.ndarray:
-        """The tokens at which a segment begins that must not follow the one before."""
-        if self.model.forbidden is None:
-            return np.zeros(0, np.int64)
-        begins = found.length > 0
-        begins[first[:-1][np.diff(first) > 0]] = False
-        at = np.flatnonzero(begins)
-        return at[self.model.forbidden[found.labels[at - 1], found.labels[at]]]
+    def _check_allowed(self, first: np.ndarray, found: Segmentation, message: str) -> None:
+        """Complain of neighbouring segments whose labels must not be neighbours."""
+        begins = np.flatnonzero(found.length)
+        at = np.searchsorted(begins, first)
+        fault = first_fault(at, found.labels[begins], self.model._sizes()[0], self.model.forbidden)
+        if fault is not None:
+            i, s, label, follower = fault
+            raise ValueError(
+                message.format(
+                    f"{i} has a segment of label {label} followed by one of label {follower} at position "
+                    f"{begins[at[i] + s + 1] - first[i]}, a pair that is forbidden"
+                )
+            )
 
     def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
         first = labelling.starts(self.X.offsets, ids)
@@ -415,8 +408,7 @@ class SemiMarkovOracle:
     def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
         first = labelling.starts(self.X.offsets, ids)
         found = self.model._segmentation(labels, first)
-        if self._bad_pairs(found, first).size:
-            raise ValueError("These answers do not belong to this model: some contain a pair that is forbidden.")
+        self._check_allowed(first, found, "These answers do not belong to this model: number {}.")
         return self._planes(ids, first, found)
 
     def _planes(self, ids: np.ndarray, first: np.ndarray, found: Segmentation) -> Rivals:
