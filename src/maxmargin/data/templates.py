@@ -9,6 +9,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..validation import shown
 
@@ -68,9 +69,11 @@ def _symbol(letter: str) -> str:
     return "X" if letter.isupper() else "x" if letter.islower() else "d" if letter.isdigit() else letter
 
 
-def columns_of(X: Sequence[Any], names: Sequence[str] | None) -> tuple[dict[str, Column], np.ndarray]:
+def columns_of(X: Any, names: Sequence[str] | None) -> tuple[dict[str, Column], np.ndarray]:
     """The columns of tokens that are words, tuples or dicts, by name, and the offsets of the sentences."""
-    stranger = next((i for i, x in enumerate(X) if isinstance(x, str) or not isinstance(x, Sized)), None)
+    if sp.issparse(X) or getattr(getattr(X, "dtype", None), "kind", "O") in "biufc":
+        raise ValueError(f"X must be a list of sequences of tokens with text, got a matrix of shape {X.shape}.")
+    stranger = next((i for i, x in enumerate(X) if not _is_list(x)), None)
     if stranger is not None:
         raise ValueError(
             f"Sequence {stranger} must be a list of tokens, got {shown(X[stranger])}. Split it into words."
@@ -93,6 +96,10 @@ def columns_of(X: Sequence[Any], names: Sequence[str] | None) -> tuple[dict[str,
             f"{' and '.join(known)}: a word, a tuple of columns, or a dict of them; columns= names them."
         )
     return dict(zip(known, columns, strict=True)), offsets
+
+
+def _is_list(x: object) -> bool:
+    return isinstance(x, Sized) and not isinstance(x, str | dict) and not sp.issparse(x)
 
 
 def _names(token: Any) -> Iterable[str]:

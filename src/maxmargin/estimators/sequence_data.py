@@ -20,7 +20,7 @@ from ..data.sequences import Sequences
 from ..validation import shown
 from . import inputs
 from .holders import InMemory
-from .structured import Examples, check_pairs, listed
+from .structured import Examples, check_inputs, check_pairs, count, listed
 from .tables import Listed, is_frame, records
 
 
@@ -256,7 +256,8 @@ def as_sequences(X: Any, features: Any = None) -> Examples:
     the transformer ``features``, if there is one.
     """
     if features is not None and not isinstance(X, Sequences | NamedTokens):
-        return cast(Examples, features.transform(as_sequences(X)))
+        sequences = check_inputs(as_sequences(X))
+        return _of_transformer(features.transform(sequences), count(sequences), features)
     if is_frame(X) or hasattr(X, "get_group"):
         raise ValueError(
             f"X is one {type(X).__name__}; SequenceSVM needs a list with one frame per sequence, such as "
@@ -271,6 +272,18 @@ def as_sequences(X: Any, features: Any = None) -> Examples:
     if not isinstance(X, list | tuple) or all(type(x) is list for x in X):
         return X
     return [_as_tokens(x) for x in X]
+
+
+def _of_transformer(found: Any, n: int, features: object) -> Examples:
+    """What a transformer has made of n sequences."""
+    found = listed(found)
+    n_found = len(found) if isinstance(found, Sized) and not isinstance(found, str | dict) else None
+    if n_found != n:
+        made = shown(found) if n_found is None else f"{n_found} sequences"
+        raise ValueError(
+            f"features must make one sequence of each, with as many tokens: {shown(features)} has made {made} of {n}."
+        )
+    return cast(Examples, found)
 
 
 def _as_tokens(x: object) -> Any:

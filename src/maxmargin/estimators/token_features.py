@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -66,8 +66,14 @@ class TokenFeatures(TransformerMixin, BaseEstimator):
         whole("affixes", self.affixes, 0, 100)
         for name in ("shape", "lowercase", "pairs"):
             switch(name, getattr(self, name))
-        for name, listed in dict(self.gazetteers or {}).items():
-            if isinstance(listed, str) or not all(isinstance(phrase, str) for phrase in listed):
+        columns, gazetteers = self.columns, {} if self.gazetteers is None else self.gazetteers
+        if columns is not None and (isinstance(columns, str) or not isinstance(columns, Sequence) or not columns):
+            raise ValueError(f"columns must be None or a list of the names of columns, got {shown(columns)}.")
+        if not isinstance(gazetteers, Mapping):
+            raise ValueError(f"gazetteers must be a dict of names and lists of phrases, got {shown(gazetteers)}.")
+        for name, listed in gazetteers.items():
+            is_list = isinstance(listed, Collection) and not isinstance(listed, str)
+            if not is_list or not all(isinstance(phrase, str) for phrase in listed):
                 raise ValueError(f"gazetteers[{name!r}] must be a list of words or phrases, got {shown(listed)}.")
         return self
 
