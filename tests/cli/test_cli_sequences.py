@@ -85,6 +85,21 @@ def test_a_path_ends_where_the_development_data_gets_worse(folder, tmp_path, cap
     assert said["C"] == grid[best] and len(scores) == min(best + 3, len(grid))
 
 
+def test_labels_of_segments_are_noticed(folder, tmp_path, capsys):
+    for options, noticed in (([], True), (["--segments", "iob2"], False), (["--columns", "0,1"], False)):
+        assert main(["train", str(folder / "train.conll"), "-o", str(tmp_path / "m.mm"), *options]) == 0
+        assert ("Labels spell segments: --segments iob2" in capsys.readouterr().err) == noticed
+
+
+def test_columns_of_universal_files_keep_their_names(tmp_path, capsys):
+    path = written(tmp_path / "u.conllu", SENTENCES, "1\t{word}\t_\t{label}\t{tag}\t_\t_\t_\t_\t_")
+    answer(capsys, "train", path, "-o", tmp_path / "m.mm", "--columns", "FORM,XPOS,UPOS")
+    names = mm.load(tmp_path / "m.mm").feature_names_
+    assert "XPOS[0]=NNP" in names and "word[0]=ada" in names
+    assert main(["predict", str(tmp_path / "m.mm"), str(path), "--quiet"]) == 0
+    assert capsys.readouterr().out.startswith("Ada\tNNP\tB-PER\tB-PER\n")
+
+
 @pytest.mark.parametrize("name", ["train.txt", "eng.testa", "train.tsv"])
 def test_files_of_tokens_are_known_by_what_is_in_them(tmp_path, capsys, name):
     path = written(

@@ -13,7 +13,7 @@ from typing import Any, cast
 from ..data.conll import Conll, Located, conll_lines, open_conll, read_lines
 from ..data.errors import DataError, named_sequence
 from ..data.opening import kind_of
-from ..data.segments import Alphabet
+from ..data.segments import SCHEMES, Alphabet, fits
 from ..estimators.allowed import Allowed
 from ..estimators.sequence_data import label_set, numbered, sorted_classes
 from ..estimators.training import steps_of_path
@@ -110,6 +110,8 @@ class Tagging(Sequences):
 
     def training(self) -> tuple[Any, Any]:
         data, test = super().training()
+        if self._segments is None and isinstance(data, Tokens):
+            self._hint_at_segments(cast(list[Any], data.y))
         self.dev = None if self.args.dev is None else self.open([self.args.dev])
         for held_out in (self.dev, test):
             self._check_spelling(held_out, self._segments)
@@ -118,6 +120,13 @@ class Tagging(Sequences):
                 Allowed(None, self._segments).check_labels(self.dev.y)
                 numbered(self.dev.y, sorted_classes(label_set(cast(list[Any], data.y))))
         return data, test
+
+    def _hint_at_segments(self, labels: list[Any]) -> None:
+        scheme = next((name for name in ("iob2", *SCHEMES) if fits(labels, name)), None)
+        if scheme is not None:
+            self.talk.say(
+                f"Labels spell segments: --segments {scheme} keeps answers to {scheme}, and reports their F1."
+            )
 
     def _check_spelling(self, data: Any, segments: str | None) -> None:
         """Refuse labels that say nothing of segments, where those of answers are compared with them."""
@@ -153,6 +162,9 @@ class Tagging(Sequences):
                 Path(path).name.split(".")[0]: [line.strip() for _, line in read_lines(path, args.encoding or "utf-8")]
                 for path in args.gazetteers.split(",")
             }
+        others = (self._columns() or [])[1:-1]
+        if others and all(isinstance(name, str) for name in others):
+            given["columns"] = ["word", *others]
         return TokenFeatures(**given).fit()
 
     def _columns(self) -> list[int | str] | None:
