@@ -22,7 +22,8 @@ def as_html(certificate: Certificate, note: str = "") -> str:
     lower, upper = told_apart(certificate.lower, certificate.upper)
     bar = _BAR.format(end="#d9674e" if math.isfinite(certificate.upper) else "transparent")
     if math.isfinite(certificate.upper):
-        gap = f'<span style="white-space:nowrap">relative gap {certificate.relative_gap:.1e}</span>'
+        loose = f", of which relaxation {certificate.loose:.1e}" if certificate.loose else ""
+        gap = f'<span style="white-space:nowrap">relative gap {certificate.relative_gap:.1e}{loose}</span>'
         reached = "these weights reach"
     elif certificate.exact:
         gap, reached = "certify(X, y) adds the upper bound", "not computed"

@@ -184,7 +184,7 @@ def _content(estimator: Any, where: str, arrays: dict[str, np.ndarray]) -> dict[
         content["history"] = [list(vars(record).values()) for record in estimator.history_]
     if kind.certified:
         certificate = estimator.certificate_
-        content["certificate"] = [certificate.lower, certificate.upper, certificate.exact]
+        content["certificate"] = list(vars(certificate).values())
     try:
         _check(estimator)
     except (TypeError, ValueError) as error:
@@ -300,7 +300,10 @@ def _check(estimator: Any) -> None:
 def _record(cls: type, values: list[Any]) -> Any:
     """One line of the history, or the certificate, of the types that it declares."""
     types = {"int": int | float, "float": int | float, "bool": bool, "str": str}
-    for field, value in zip(dataclasses.fields(cls), values, strict=True):
+    fields = dataclasses.fields(cls)
+    if not sum(field.default is dataclasses.MISSING for field in fields) <= len(values) <= len(fields):
+        raise ValueError(f"{len(values)} values are no {cls.__name__}")
+    for field, value in zip(fields, values, strict=False):
         if not isinstance(value, types[field.type]) or (isinstance(value, bool) and field.type != "bool"):  # type: ignore[index]
             raise TypeError(f"{field.name} of a {cls.__name__} is {shown(value)}")
     return cls(*values)

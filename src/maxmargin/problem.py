@@ -240,20 +240,28 @@ class Problem:
         return self.constraints
 
 
+_VISIBLE = 0.01  # of the gap: less is hardly more than what the bound of a search allows for rounding
+
+
 @dataclass(frozen=True)
 class Certificate:
     """How good a solution is: the optimum lies between ``lower`` and ``upper``.
 
     ``upper`` is the objective at the weights, ``lower`` the dual objective at a feasible α. ``exact`` is
-    False when inference was approximate, and then ``upper`` claims nothing (it is infinite).
+    False when inference was approximate and has no bound, and then ``upper`` claims nothing (it is infinite).
+    ``relaxation`` is the part of ``upper`` that only a bound of approximate inference adds: no answers were found that
+    are so bad.
 
     >>> Certificate(lower=9.99, upper=10.0)
     Certificate(9.99 <= optimum <= 10, relative gap 1e-03)
+    >>> Certificate(lower=9.99, upper=10.0, relaxation=0.008)
+    Certificate(9.99 <= optimum <= 10, relative gap 1e-03, of which relaxation 8e-04)
     """
 
     lower: float
     upper: float
     exact: bool = True
+    relaxation: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "lower", self.lower + 0.0)  # zero has no sign: "-0 <= optimum" would be a riddle
@@ -270,13 +278,20 @@ class Certificate:
             return float("inf")
         return self.gap / abs(self.upper) if self.upper != 0.0 else self.gap
 
+    @property
+    def loose(self) -> float:
+        """The part of the relative gap that is relaxation, if it matters: no further training closes it."""
+        return self.relaxation / abs(self.upper) if self.relaxation > _VISIBLE * self.gap else 0.0
+
     def shifted(self, constant: float, error: float = 0.0) -> Certificate:
         """Of the same problem with a constant in its objective, which rounding has changed by ``error`` at most."""
         lower = rounded_down(self.lower, constant, -error)
-        return Certificate(lower, rounded_up(self.upper, constant, error), self.exact)
+        return Certificate(lower, rounded_up(self.upper, constant, error), self.exact, self.relaxation)
 
     def __repr__(self) -> str:
         note = "" if self.exact else ", inference approximate"
+        if self.loose > 0.0:
+            note = f", of which relaxation {self.loose:.0e}"
         return (
             f"Certificate({self.lower:.8g} <= optimum <= {self.upper:.8g}, relative gap {self.relative_gap:.0e}{note})"
         )

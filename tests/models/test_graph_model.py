@@ -33,9 +33,9 @@ def labellings(y, n_labels):
     return [np.array(z) for z in itertools.product(range(n_labels), repeat=len(y))]
 
 
-def by_listing(model, X, Y):
+def by_listing(model, X, Y, C=1.0):
     """The optimum with every rival of every example written down."""
-    return reference.quadratic(*every_rival(model, X, Y, lambda x: labellings(x[0], model.n_labels), 1.0))
+    return reference.quadratic(*every_rival(model, X, Y, lambda x: labellings(x[0], model.n_labels), C))
 
 
 def chains(rng, n=12, d=4, k=3, longest=6):
@@ -93,13 +93,13 @@ def test_on_paths_it_is_the_chain_model(rng, bias, loss):
 )
 def test_the_oracle_agrees_with_features_loss_and_trying_everything(rng, symmetric, e, loss):
     X, Y = trees(rng, e=e)
-    # A triangle among the trees: this one cannot go the compiled way.
+    # A triangle among the trees: this one is searched by message passing.
     X.append((rng.normal(size=(3, 2)), TRIANGLE, *([rng.normal(size=(3, e))] if e else [])))
     Y.append(rng.integers(3, size=3))
     model = Graph(loss=loss, bias=True, symmetric=symmetric).sized(X, Y)
     assert not model.exact
     oracle = model.oracle(X, Y)
-    assert not oracle.releases_gil
+    assert oracle.releases_gil
     w = rng.normal(size=model.n_weights)
     ids = rng.permutation(len(X))
     rivals = oracle.rivals(ids, w)
@@ -114,7 +114,7 @@ def test_the_oracle_agrees_with_features_loss_and_trying_everything(rng, symmetr
         highest = max(model.loss(y, v) + (model.features(x, v) @ w)[0] for v in labellings(y, 3))
         scores = [(model.features(x, v) @ w)[0] for v in labellings(y, 3)]
         if len(y) == 3 and i == len(X) - 1:
-            assert rivals.excess[p] == np.inf and value <= highest + 1e-12
+            assert value <= highest + 1e-12 <= value + rivals.excess[p] + 2e-12
         else:
             assert rivals.excess[p] == 0.0 and np.isclose(value, highest)
             assert np.isclose((model.features(x, model.predict(x, w)) @ w)[0], max(scores))
@@ -167,7 +167,7 @@ def test_a_cut_says_how_much_rounding_may_have_hidden(rng):
     assert excess.shape == (len(X),) and (excess < 1e-7).all() and excess.any()
 
 
-@pytest.mark.parametrize("inference", ["auto", "swap", "expansion"])
+@pytest.mark.parametrize("inference", ["swap", "expansion"])
 def test_approximate_inference_claims_no_upper_bound(rng, inference):
     X = [(rng.normal(size=(3, 2)), TRIANGLE) for _ in range(5)]
     Y = [rng.permutation(3) for _ in range(5)]
@@ -177,6 +177,30 @@ def test_approximate_inference_claims_no_upper_bound(rng, inference):
     assert not solution.certificate.exact
     assert solution.certificate.upper == np.inf
     assert solution.certificate.lower <= by_listing(model, X, Y).value * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("inference", ["auto", "trws"])
+@pytest.mark.parametrize("C", [0.1, 1.0])
+def test_message_passing_brackets_the_optimum(rng, inference, C):
+    """Triangles whose labels are all different: frustrated, so that the relaxation is not tight."""
+    X = [(rng.normal(size=(3, 2)), TRIANGLE) for _ in range(5)]
+    Y = [rng.permutation(3) for _ in range(5)]
+    model = Graph(inference=inference).sized(X, Y)
+    solution = solved(model, X, Y, C=C, tol=1e-3, max_passes=300)
+    found, optimum = solution.certificate, by_listing(model, X, Y, C).value
+    assert solution.converged and found.exact
+    assert found.lower <= optimum * (1 + 1e-9) and optimum <= found.upper * (1 + 1e-9)
+    assert found.relative_gap - found.loose <= 1e-3
+
+
+def test_edges_that_would_rather_differ_are_learned_and_proved(rng):
+    """A checkerboard under noise: moves see a tenth of this objective, and learn nothing from the edges."""
+    board = np.indices((6, 6)).sum(axis=0) % 2
+    Y = [(board ^ flip).ravel() for flip in rng.integers(2, size=12)]
+    X = [grid((y + 0.8 * rng.normal(size=36)).reshape(6, 6, 1)) for y in Y]
+    svm = mm.StructuralSVM(Graph(bias=True), C=0.1, tol=1e-2, random_state=0).fit(X, Y)
+    assert svm.certificate_.relative_gap <= 1e-2
+    assert np.mean([np.mean(p != y) for p, y in zip(svm.predict(X), Y, strict=True)]) < 0.05
 
 
 def test_exact_methods_refuse_where_they_are_not():

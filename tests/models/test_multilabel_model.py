@@ -106,9 +106,13 @@ def test_more_than_sixteen_labels_in_a_cycle_are_cut(rng):
         assert np.isclose(model.loss(Y[p], z) + (model.features(X[p], z) @ agree)[0], highest, atol=1e-6)
     differ = w.copy()
     differ[model.pair_at :] = np.tile([0.0, 0.5, 0.5, 0.0], size)
-    assert (oracle.rivals(np.arange(3), differ).excess == np.inf).all()
+    rivals = oracle.rivals(np.arange(3), differ)  # of an even ring, message passing finds the best
+    assert (rivals.excess < 1e-9).all()
+    for p, z in enumerate(rivals.labels):
+        highest = max(_best_of_ring(model, X[p], Y[p], differ, settled) for settled in (0, 1))
+        assert np.isclose(model.loss(Y[p], z) + (model.features(X[p], z) @ differ)[0], highest, atol=1e-6)
     solution = solved(Multilabel(edges="full").sized(X, Y), X, Y, tol=1e-2)
-    assert not solution.certificate.exact and solution.certificate.upper == np.inf
+    assert solution.certificate.exact and solution.certificate.relative_gap - solution.certificate.loose <= 1e-2
 
 
 def _best_of_ring(model, x, y, w, settled):

@@ -149,6 +149,7 @@ def as_json(certificate: Certificate) -> dict[str, float | bool]:
         "gap": certificate.gap,
         "relative_gap": certificate.relative_gap,
         "exact": certificate.exact,
+        "relaxation": certificate.relaxation,
     }
 
 
@@ -158,7 +159,8 @@ def bracket(certificate: Certificate, tol: float, state: bool = False) -> list[t
         return [("certificate", f"{certificate.lower:.8g} <= optimum; searched approximately: no upper bound")]
     gap = certificate.relative_gap
     reached = (" reached" if gap <= tol else " NOT reached") if state else ""
+    loose = f", of which relaxation {certificate.loose:.1e}" if certificate.loose else ""
     return [
         ("certificate", f"{certificate.lower:.8g} <= optimum <= {certificate.upper:.8g}"),
-        ("relative gap", f"{gap:.1e}, goal {tol:g}{reached}"),
+        ("relative gap", f"{gap:.1e}{loose}, goal {tol:g}{reached}"),
     ]

@@ -124,14 +124,19 @@ class Searched:
     def weighted(
         self, ids: np.ndarray, missing: np.ndarray, rounding: np.ndarray, excess: np.ndarray | None = None
     ) -> TotalLoss:
-        """C_i·max(0, what is missing of the margin), summed over some examples."""
+        """C_i·max(0, what is missing of the margin), summed over some examples.
+
+        ``excess`` counts from ``missing``: where that is below zero, a part of it only makes up for it.
+        """
         budget = self.budget[ids] if self.budget.size > 1 else np.broadcast_to(self.budget, ids.size)
         total, off = bounded_dot(budget, np.maximum(missing, 0.0))
-        off += gamma(4) * total + 1.01 * bounded_dot(budget, np.where(missing + rounding > 0.0, rounding, 0.0))[0]
+        most = missing + rounding if excess is None else missing + rounding + np.maximum(excess, 0.0)
+        off += gamma(4) * total + 1.01 * bounded_dot(budget, np.where(most > 0.0, rounding, 0.0))[0]
         if excess is None:
             return TotalLoss(total, rounding=off)
         # An example of weight zero cannot be underrated, however poorly it is searched.
-        missed = np.multiply(budget, excess, where=budget > 0.0, out=np.zeros(ids.size))
+        above = (1.0 + gamma(4)) * np.maximum(excess + np.minimum(missing, 0.0), 0.0)
+        missed = np.multiply(budget, above, where=budget > 0.0, out=np.zeros(ids.size))
         return TotalLoss(total, rounded_up(*missed.tolist()), off)
 
 

@@ -280,4 +280,5 @@ def total(certificates: list[Certificate]) -> Certificate:
         lower=rounded_down(*(c.lower for c in certificates)),
         upper=rounded_up(*(c.upper for c in certificates)),
         exact=all(c.exact for c in certificates),
+        relaxation=rounded_up(*(c.relaxation for c in certificates)),
     )

@@ -45,7 +45,7 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
     edges : {"none", "tree", "full"} or array (n_edges, 2)
         Pairs of labels with weights of their own. "none" makes labels independent, "tree" takes those of the tree of
         most mutual information, "full" all. Up to 16 labels, and for trees of any size, searches are exact and fast;
-        "full" over more labels is searched by cuts and moves, a hundred times slower and mostly approximate.
+        "full" over more labels is searched by cuts and message passing, slower and mostly approximate.
     loss : {"hamming", "normalized_hamming"} or array (n_labels,)
         Wrong labels counted, their share, or the sum of their costs.
     fit_intercept : bool

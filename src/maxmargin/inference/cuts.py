@@ -142,19 +142,6 @@ def swap(
     return _improve(unary, tables, network, start, [_Move(*pair) for pair in both])
 
 
-def search(unary: np.ndarray, tables: np.ndarray, network: Network) -> tuple[np.ndarray, float]:
-    """Labels by a single cut where that is exact, else by expansion moves followed by swap moves.
-
-    Also returns by how much a better labelling could exceed this one: infinite where moves had to do.
-    """
-    if np.shape(unary)[1] == 2 and submodular(as_tables(tables, len(network.edges), 2)):
-        labels, _, excess = best_binary(unary, tables, network)
-        return labels, excess
-    labels, _ = expansion(unary, tables, network)
-    labels, _ = swap(unary, tables, network, labels)
-    return labels, np.inf
-
-
 class _Move(NamedTuple):
     """Between which labels the nodes may choose; ``None`` stands for whatever label a node has."""
 

@@ -11,13 +11,13 @@ import scipy.sparse as sp
 
 from ..data.graphs import Graphs
 from ..inference import cuts
-from ..kernels import graphs as kernels
+from ..kernels import graphs as kernels, trws
 from ..protocols import OracleError
 from ..validation import one_of
 from . import labelling
 from .rounding import LabellingErrors
 
-_METHODS = ("auto", "tree", "cut", "swap", "expansion")
+_METHODS = ("auto", "tree", "cut", "trws", "swap", "expansion")
 
 
 class Graph:
@@ -39,10 +39,11 @@ class Graph:
         Whether each label has a weight of its own.
     symmetric : bool
         Whether labels (a, b) share a weight with (b, a), so that the direction of an edge means nothing.
-    inference : {"auto", "tree", "cut", "swap", "expansion"}
+    inference : {"auto", "tree", "cut", "trws", "swap", "expansion"}
         "tree" and "cut" are exact, and an error where they do not apply: a graph with a cycle; more than two labels,
-        or weights by which the labels of some edge would rather differ. "swap" and "expansion" are approximate.
-        "auto" takes a tree where it can, else a cut where it can, else expansion moves followed by swap moves.
+        or weights by which the labels of some edge would rather differ. "trws" is approximate and says by how much:
+        tree-reweighted message passing bounds the score of every labelling. "swap" and "expansion" are moves that
+        bound nothing. "auto" takes a tree where it can, else a cut where it can, else "trws".
 
     Examples
     --------
@@ -184,7 +185,7 @@ class Graph:
 
 
 class GraphOracle(labelling.LabellingOracle):
-    """A ``Graph`` model bound to data: all forests asked about in one compiled call, other graphs one by one."""
+    """A ``Graph`` model bound to data: graphs are asked about in compiled calls, but for cuts, which go one by one."""
 
     model: Graph
 
@@ -196,8 +197,10 @@ class GraphOracle(labelling.LabellingOracle):
         n_labels, n_features = model._sizes()
         self.layout = (n_labels * n_features if model.bias else -1, model.pair_at)
         self.by_tree = graphs.forest & (model.inference in ("auto", "tree"))
-        self.releases_gil = bool(self.by_tree.all())
+        self.may_cut = model.inference in ("cut", "swap", "expansion") or (model.inference == "auto" and n_labels == 2)
+        self.releases_gil = bool(self.by_tree.all()) or not self.may_cut
         self.networks: dict[int, cuts.Network] = {}
+        self.messages = np.zeros((0, 2, n_labels), np.float32)
         n_features_of_edges = max(graphs.edge_features.shape[1], 1)
         pairs = np.abs(graphs.edge_features).max(axis=0, initial=0.0) if graphs.edge_features.shape[1] else np.ones(1)
         self.errors = LabellingErrors(
@@ -214,36 +217,52 @@ class GraphOracle(labelling.LabellingOracle):
 
     def search(self, ids: np.ndarray, w: np.ndarray, first: np.ndarray, flat: np.ndarray) -> np.ndarray | None:
         excess = np.zeros(ids.size)
-        trees = np.flatnonzero(self.by_tree[ids])
+        trees = self.by_tree[ids]
         visit, costs = (self.graphs.order, self.graphs.parent_edge), (self.cost, self.scale, self.y)
-        kernels.search_forests(*self.data, *visit, w, self.layout, self.pairs, ids[trees], *costs, first[trees], flat)
-        for p in np.flatnonzero(~self.by_tree[ids]).tolist():
-            flat[first[p] : first[p + 1]], excess[p] = self._search_loopy(int(ids[p]), w)
+        found = np.flatnonzero(trees)
+        kernels.search_forests(*self.data, *visit, w, self.layout, self.pairs, ids[found], *costs, first[found], flat)
+        loopy = np.flatnonzero(~trees)
+        if self.may_cut:
+            loopy = np.array([p for p in loopy.tolist() if not self._cut(p, ids, w, first, flat, excess)], np.int64)
+        if loopy.size:
+            if not self.messages.size:
+                self.messages = np.zeros((len(self.graphs.edges), 2, self.n_labels), np.float32)
+            missed = np.empty(loopy.size)
+            trws.search_graphs(
+                *self.data, w, self.layout, self.pairs, ids[loopy], *costs, self.messages, first[loopy], flat, missed
+            )
+            excess[loopy] = missed
         return excess if excess.any() else None
 
-    def _search_loopy(self, i: int, w: np.ndarray) -> tuple[np.ndarray, float]:
-        """Labels of one graph, and by how much a better labelling may exceed them."""
+    def _cut(
+        self, p: int, ids: np.ndarray, w: np.ndarray, first: np.ndarray, flat: np.ndarray, excess: np.ndarray
+    ) -> bool:
+        """Label one graph by cuts, if they may do it."""
+        i = int(ids[p])
         a, b = self.first_token[i], self.first_token[i + 1]
         e0, e1 = self.graphs.edge_offsets[i], self.graphs.edge_offsets[i + 1]
-        K = self.pairs.shape[0]
-        unary = np.empty((b - a, K))
-        kernels.node_scores(self.tokens, a, b, K, w, self.layout[0], self.cost, self.scale[i], self.y, unary)
+        K = self.n_labels
         tables = np.empty((e1 - e0 if self.graphs.edge_features.shape[1] else 1, K, K))
         kernels.edge_tables(self.graphs.edge_features, e0, e1, w, self.layout[1], self.pairs, tables)
-        if i not in self.networks:
-            self.networks[i] = cuts.Network(b - a, self.graphs.edges[e0:e1])
-        problem = unary, tables, self.networks[i]
-        if self.model.inference == "expansion":
-            return cuts.expansion(*problem)[0], np.inf
-        if self.model.inference == "swap":
-            return cuts.swap(*problem)[0], np.inf
-        if self.model.inference == "cut" and not cuts.submodular(tables):
+        moves = {"swap": cuts.swap, "expansion": cuts.expansion}.get(self.model.inference)
+        if moves is None and not cuts.submodular(tables):
+            if self.model.inference == "auto":
+                return False
             raise OracleError(
                 f"At these weights the labels of some edge of example {i} would rather differ, and a cut cannot find "
                 'the best labelling. inference="auto" goes on with approximate searches.',
                 i,
             )
-        return cuts.search(*problem)
+        unary = np.empty((b - a, K))
+        kernels.node_scores(self.tokens, a, b, K, w, self.layout[0], self.cost, self.scale[i], self.y, unary)
+        if i not in self.networks:
+            self.networks[i] = cuts.Network(b - a, self.graphs.edges[e0:e1])
+        if moves is None:
+            labels, _, missed = cuts.best_binary(unary, tables, self.networks[i])
+        else:
+            labels, missed = moves(unary, tables, self.networks[i])[0], np.inf
+        flat[first[p] : first[p + 1]], excess[p] = labels, missed
+        return True
 
     def differences(self, ids: np.ndarray, first: np.ndarray, flat: np.ndarray, indptr: np.ndarray) -> Any:
         return kernels.differences(

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 from ..data.arrays import as_matrix, as_rows
-from ..inference import cuts
+from ..inference import cuts, trws
 from ..inference.trees import visiting_order
 from ..kernels import multilabel as kernels
 from ..problem import Rivals, RowErrors, Rows
@@ -49,7 +49,8 @@ class Multilabel:
     Notes
     -----
     Inference is exact where the pairs make up a forest, and for up to 16 labels. With more labels it is exact at
-    weights by which all pairs would rather agree, and approximate at others; ``Rivals.excess`` says so.
+    weights by which all pairs would rather agree, and approximate at others, where message passing bounds what it may
+    miss: ``Rivals.excess`` says so.
 
     Examples
     --------
@@ -266,9 +267,11 @@ class MultilabelOracle:
             self._add_pairs(gains, tables)
             kernels.best_subsets(np.ascontiguousarray(gains.T), self._joint(tables), labels)
         else:
+            by_cut = cuts.submodular(tables)
             for p, gain in enumerate(gains):
                 unary = np.stack([np.zeros_like(gain), gain], axis=1)
-                labels[p], excess[p] = cuts.search(unary, tables, self.network)
+                found = cuts.best_binary(unary, tables, self.network) if by_cut else trws.best(unary, self.pairs, tables)
+                labels[p], _, excess[p] = found
         return labels, excess
 
     def _add_pairs(self, gains: np.ndarray, tables: np.ndarray) -> None:

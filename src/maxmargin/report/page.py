@@ -29,6 +29,10 @@ _HINT = (
     "With data the page also shows how well the answers are: model.report(path, X, y), or maxmargin report MODEL DATA."
 )
 _SHORT = 9  # letters that fit into a tile
+_RELAXATION = (
+    "Of this gap {} is relaxation: the search is approximate, and more than it has found it only bounds. No further "
+    "training closes that part."
+)
 _NO_PROOF_YET = (
     "These weights reach the upper value, and no weights get below the lower one. More passes bring the two "
     "together; features of similar scale, or a smaller C, do so sooner."
@@ -110,6 +114,7 @@ def _certified(estimator: Any, content: ReportContent) -> Markup:
     certificate, tol = estimator.certificate_, estimator.tol
     gap, exact = certificate.relative_gap, certificate.exact
     reached = gap <= tol
+    early = exact and gap - certificate.loose > tol
     far = ("is within ", numbers.share(gap), " of the best possible.")
     if gap >= 1.0:
         far = ("is ", "not bounded yet" if exact else "not bounded", "." if exact else ": the search was approximate.")
@@ -124,8 +129,9 @@ def _certified(estimator: Any, content: ReportContent) -> Markup:
     )
     return together(
         element("p", *claim, class_="claim" if reached else "claim missed"),
-        element("p", f"Training ended before the goal of {numbers.share(tol)}.") if exact and not reached else None,
+        element("p", f"Training ended before the goal of {numbers.share(tol)}.") if early else None,
         bracket,
+        element("p", _RELAXATION.format(numbers.share(certificate.loose))) if certificate.loose else None,
         element("p", f"The bounds are those {content.about}.") if content.about else None,
         note(_PROOF if gap < 1.0 else _NO_PROOF_YET),
     )

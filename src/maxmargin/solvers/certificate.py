@@ -97,9 +97,10 @@ def upper_bound(problem: Problem, w: np.ndarray, loss: TotalLoss | None = None) 
 
 
 def certificate_of(lower: float, upper: TotalLoss) -> Certificate:
-    """What two bounds prove. Where inference was approximate, or numbers overflow, nothing is known above."""
-    value = rounded_up(*upper)
-    return Certificate(lower, math.inf if math.isnan(value) else value, exact=bool(np.isfinite(upper.excess)))
+    """What two bounds prove. Where inference was approximate and has no bound, or numbers overflow, nothing is known
+    above."""
+    value, known = rounded_up(*upper), bool(np.isfinite(upper.excess))
+    return Certificate(lower, math.inf if math.isnan(value) else value, known, upper.excess if known else 0.0)
 
 
 def certify(problem: Problem, w: np.ndarray, alpha: Any = None) -> Certificate:

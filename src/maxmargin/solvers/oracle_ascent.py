@@ -254,9 +254,11 @@ class OracleAscent(Explore[AscentState]):
             return inner.map.weights() if at is None else at
 
         for ids, w, rivals in search(constraints.oracle, chunks, weights, self.n_jobs):
-            missing = self._take_in(problem, state, ids, rivals, w)
+            found, missing = self._take_in(problem, state, ids, rivals, w)
             if at is not None:
-                losses.append(constraints.weighted(ids, missing, *uncertainty(rivals, w)))
+                rounding, excess = uncertainty(rivals, w)
+                excess = None if excess is None else excess - (missing - found)  # it counts from what was found
+                losses.append(constraints.weighted(ids, missing, rounding, excess))
             if moves:
                 gap += self._sweep(state, ids)
         if moves:
@@ -277,8 +279,9 @@ class OracleAscent(Explore[AscentState]):
 
     def _take_in(
         self, problem: Problem, state: AscentState, ids: np.ndarray, rivals: Rivals, w: np.ndarray
-    ) -> np.ndarray:
-        """Add what the cache does not know yet; returns how much margin is missing at the worst offenders."""
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Add what the cache does not know yet; returns how much margin is missing at the rivals, and at the worst
+        offenders that are known."""
         cache = state.cache
         if cache.spilled.has(ids):  # since this view began: shares must be at hand before others are given
             self._enter(problem, state, ids)
@@ -290,7 +293,7 @@ class OracleAscent(Explore[AscentState]):
             cache.check_search(ids, rivals, found, known, w)
         state.make_room(self.memory, rivals)
         cache.add(ids, rivals, found > known + 1e-9 * (1.0 + known), state.inner.map)
-        return found if rivals.excess is None else np.maximum(found, known)
+        return found, found if rivals.excess is None else np.maximum(found, known)
 
     def _tidy(self, state: AscentState, ids: np.ndarray | None = None) -> None:
         """Drop planes that have long been idle, and give every example a spare slot.

@@ -233,11 +233,13 @@ def _partial(problem: Problem, state: Any, best: _Best, history: list[Record], f
 def _meets(lower: float, upper: TotalLoss, tol: float) -> bool:
     """Whether the goal is reached, as far as the search could see the objective.
 
-    Where inference is approximate the goal is that no rival is *found* any more that would matter; the certificate then
-    claims no upper bound.
+    Where inference is approximate the goal is that no rival is *found* any more that would matter. What else there may
+    be is not for training to find: the certificate then claims no upper bound, or says what is relaxation.
     """
-    seen = upper if np.isfinite(upper.excess) else upper._replace(excess=0.0)
-    return certificate_of(lower, seen).relative_gap <= tol
+    seen = certificate_of(lower, upper._replace(excess=0.0)).relative_gap
+    if not np.isfinite(upper.excess):
+        return seen <= tol
+    return certificate_of(lower, upper).relative_gap <= tol or (upper.excess > 0.0 and seen <= 0.5 * tol)
 
 
 def _confirmed(problem: Problem, state: Any, best: _Best, tol: float, floor: LowerBound) -> Certificate | None:
@@ -270,9 +272,13 @@ class _Best:
     def offer(self, problem: Problem, w: np.ndarray, loss: TotalLoss | None = None) -> None:
         upper = upper_bound(problem, w, loss)
         # What is proved comes before what only looks better.
-        proved, before = np.isfinite(upper.excess), np.isfinite(self.upper.excess)
-        if not self.weights.size or proved > before or (proved == before and upper.total < self.upper.total):
+        if not self.weights.size or self._rank(upper) < self._rank(self.upper):
             self.upper, self.weights = upper, w.copy()
+
+    @staticmethod
+    def _rank(upper: TotalLoss) -> tuple[bool, float]:
+        proved = bool(np.isfinite(upper.excess))
+        return not proved, upper.total + (upper.excess if proved else 0.0)
 
 
 @dataclass(kw_only=True)
