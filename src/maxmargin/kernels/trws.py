@@ -2,14 +2,14 @@
 
     maximise   Σ_v unary[v, y_v] + Σ_{e=(a,b)} table_e[y_a, y_b]
 
-A message m_ev tells node v what edge e would add to each of its labels. Whatever the messages are, no labelling scores more
-than
+A message m_ev tells node v what edge e would add to each of its labels. Whatever the messages are, no labelling scores
+more than
 
     Σ_v max_k (unary_v + Σ_e m_ev)(k) + Σ_e max_{k,j} (table_e(k, j) − m_ea(k) − m_eb(j))
 
 because they cancel in the score of any labelling. Passes over the nodes, forwards and back, lower this bound, and each
-reads off a labelling on its way. The bound that is returned is computed from the last messages, so that neither rounding
-on the way nor messages of other weights can make it false.
+reads off a labelling on its way. The bound that is returned is computed from the last messages, so that neither
+rounding on the way nor messages of other weights can make it false.
 """
 
 import numpy as np
@@ -27,8 +27,8 @@ _SHARE = 1e-3
 
 @compiled
 def _around(n_nodes, edges):
-    """The edges of each node v: to earlier nodes at first[v] … middle[v] − 1, to later ones up to first[v + 1] − 1, each
-    as a number and as the end of the edge that v is."""
+    """The edges of each node v: to earlier nodes at first[v] … middle[v] − 1, to later ones up to first[v + 1] − 1,
+    each as a number and as the end of the edge that v is."""
     first = np.zeros(n_nodes + 1, np.int64)
     earlier = np.zeros(n_nodes, np.int64)
     for e in range(edges.shape[0]):

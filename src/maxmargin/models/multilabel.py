@@ -270,8 +270,10 @@ class MultilabelOracle:
             by_cut = cuts.submodular(tables)
             for p, gain in enumerate(gains):
                 unary = np.stack([np.zeros_like(gain), gain], axis=1)
-                found = cuts.best_binary(unary, tables, self.network) if by_cut else trws.best(unary, self.pairs, tables)
-                labels[p], _, excess[p] = found
+                if by_cut:
+                    labels[p], _, excess[p] = cuts.best_binary(unary, tables, self.network)
+                else:
+                    labels[p], _, excess[p] = trws.best(unary, self.pairs, tables)
         return labels, excess
 
     def _add_pairs(self, gains: np.ndarray, tables: np.ndarray) -> None:
