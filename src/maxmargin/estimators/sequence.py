@@ -21,7 +21,6 @@ from . import training
 from .allowed import Allowed, Tables
 from .holders import InMemory, is_in_memory
 from .inputs import Column, Matrix
-from .sequence_confidence import WithProbabilities
 from .sequence_data import (
     SequenceSurvey,
     as_pairs,
@@ -37,6 +36,7 @@ from .sequence_data import (
     trained_on,
 )
 from .sequence_explanation import WithExplanations
+from .sequence_probabilities import WithProbabilities
 from .settings import with_parameters
 from .structured import Examples, ModelFacts, either_name, paired, read_once
 

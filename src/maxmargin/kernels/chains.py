@@ -87,6 +87,14 @@ def _merge(keys, values, a, b, c, to_keys, to_values, at):
 
 
 @inlined
+def rooms_for(longest):
+    """Working memory of ``put_merged``: keys, values, twice, and where runs begin."""
+    keys = np.empty((2, longest), np.int64)
+    values = np.empty((2, longest))
+    return keys[0], values[0], keys[1], values[1], np.empty(longest + 1, np.int64)
+
+
+@inlined
 def put_merged(keys, values, spare_keys, spare_values, run, runs, out_indices, out_data, filled):
     """Write runs of ascending keys as one row; returns where it ends. Run r begins at ``run[r]``, the last one ends at
     ``run[runs]``.
@@ -148,11 +156,7 @@ def differences(indptr, indices, values, offsets, y, n_labels, layout, ids, z, z
         n = _count(indptr, offsets[ids[p]], offsets[ids[p] + 1], y, z, z_first[p], bias, triple)
         room += n
         longest = max(longest, n)
-    keys = np.empty(longest, np.int64)
-    vals = np.empty(longest)
-    spare_keys = np.empty(longest, np.int64)
-    spare_vals = np.empty(longest)
-    run = np.empty(longest + 1, np.int64)
+    keys, vals, spare_keys, spare_vals, run = rooms_for(longest)
     out_indices = np.empty(room + 1, np.int32)
     out_data = np.empty(room + 1, kind.dtype)
     filled = 0

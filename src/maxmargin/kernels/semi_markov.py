@@ -21,7 +21,7 @@ a block is missing.
 import numpy as np
 
 from . import compiled, inlined
-from .chains import label_scores, put_merged
+from .chains import label_scores, put_merged, rooms_for
 from .viterbi import longest_of
 
 TOKENS = 1
@@ -123,11 +123,7 @@ def differences(
             n += 4
         room += n
         longest = max(longest, n)
-    keys = np.empty(longest, np.int64)
-    vals = np.empty(longest)
-    spare_keys = np.empty(longest, np.int64)
-    spare_vals = np.empty(longest)
-    run = np.empty(longest + 1, np.int64)
+    keys, vals, spare_keys, spare_vals, run = rooms_for(longest)
     out_indices = np.empty(room + 1, np.int32)
     out_data = np.empty(room + 1, kind.dtype)
     filled = 0
