@@ -375,6 +375,25 @@ def test_what_was_trained_is_written_where_calibration_fails_or_is_interrupted(f
     assert said["interrupted"] and said["C"] == mm.load(model).C == 0.1 and looks[:2] == [0.1, 0.5]
 
 
+def test_what_was_learned_is_written_where_the_file_is_changed_meanwhile(folder, tmp_path, capsys, monkeypatch):
+    data, model = tmp_path / "train.conll", tmp_path / "m.mm"
+    text = (folder / "train.conll").read_text() * 12  # more than one chunk
+    fit = mm.SequenceSVM.fit
+
+    def changing(self, *given, **options):
+        def change(record):
+            data.write_text(text + "Ada X\n")
+
+        return fit(self, *given, **options, callbacks=[change])
+
+    monkeypatch.setattr(mm.SequenceSVM, "fit", changing)
+    data.write_text(text)
+    told = complaint(capsys, "train", data, "-o", model, "--memory", "8MB", "--tol", "1e-12")
+    assert "train.conll, line" in told and "has 2 columns" in told and "What was learned until then is in" in told
+    found = mm.load(model)
+    assert found.n_passes_ >= 1 and found.origin_["columns"] == [0, 1, 2]
+
+
 def test_no_input_is_overwritten(folder, capsys):
     for name in ("--dev", "--gazetteers"):
         told = complaint(

@@ -1,6 +1,7 @@
 """CoNLL files: what is read, what is refused and where, and files that are written and read again."""
 
 import gzip
+import re
 
 import pytest
 
@@ -157,9 +158,60 @@ def test_what_is_written_is_read_again(tmp_path):
     write_conll(tmp_path / "again.conll", X, Y)
     assert read_conll(tmp_path / "again.conll") == (X, Y)
     for bad in ("", "a\tb", "a\nb"):
-        with pytest.raises(ValueError, match="Sequence 0, token 0"):
+        with pytest.raises(ValueError, match="Sequence 0, token 0 has the columns"):
             write_conll(tmp_path / "again.conll", [[bad]], [["X"]])
     assert read_conll(tmp_path / "again.conll") == (X, Y), "what was there is kept"
+
+
+@pytest.mark.parametrize(
+    ("X", "Y", "said"),
+    [
+        (5, None, "X must be a list, got 5"),
+        ([5], None, "Sequence 0 must be a list, got 5"),
+        (["ab"], None, "Sequence 0 must be a list, got 'ab'"),
+        ([["a"], ["b", None]], None, "Sequence 1, token 1: got None"),
+        ([[b"a"]], None, "token 0: got b'a'"),
+        ([[()]], None, r"token 0: got \(\)"),
+        ([["a"], ["b"]], [["X"]], "Y has 1 sequences, and X has more"),
+        ([["a"]], [["X"], ["Y"]], "X has 1 sequences, and Y has more"),
+        ([["a"]], ["X"], r"Y\[0\] must be a list, got 'X'"),
+        ([["a"]], [["X", "Y"]], "Sequence 0 has 1 tokens, but 2 labels"),
+        ([["a"], [" "]], None, "Sequence 1, token 0 has the columns"),
+        ([["a\0"]], [["X"]], "zero bytes"),
+        ([["\ud800"]], [["X"]], "surrogates"),
+    ],
+)
+def test_what_cannot_be_written_is_named(tmp_path, X, Y, said):
+    with pytest.raises(ValueError, match=said):
+        write_conll(tmp_path / "a.conll", X, Y)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"path": None}, {"path": []}, {"path": [None]}, {"path": b"a.conll"}, {"path": ""},
+        {"columns": 5}, {"columns": "0,1"}, {"columns": {0, 1}},
+        {"separator": 5}, {"separator": ""}, {"separator": "\n"},
+        {"labels": "no"}, {"comments": "#"}, {"encoding": "undefined"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_wrong_arguments_are_named(tmp_path, wrong):
+    given = {"path": written(tmp_path, CHUNKS)} | wrong
+    ((name, value),) = wrong.items()
+    with pytest.raises(ValueError, match=rf"{name} must .*got {re.escape(repr(value))}"):
+        read_conll(**given)
+    if name == "separator":
+        with pytest.raises(ValueError, match="separator must"):
+            write_conll(tmp_path / "b.conll", [["a"]], separator=value)
+
+
+def test_places_that_cannot_be_written_to(tmp_path):
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
+        write_conll(tmp_path / "no" / "a.conll", [["a"]])
+    with pytest.raises(IsADirectoryError, match="is a folder"):
+        write_conll(tmp_path, [["a"]])
 
 
 def test_a_file_is_a_source_of_sentences(tmp_path):

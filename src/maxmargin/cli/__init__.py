@@ -82,16 +82,19 @@ def _run(arguments: list[str]) -> int:
     except Exception as error:
         if args.debug:
             traceback.print_exc()
-        if isinstance(error, ValueError | OSError | MemoryError) or _is_extra(error):
+        if isinstance(error, ValueError | OSError | MemoryError) or _is_known(error):
             complain(in_words_of_the_shell(_message(error)))
             return UNUSABLE
         complain(f"{type(error).__name__}: {error}. This is a fault of maxmargin: --debug shows where.")
         return FAULT
 
 
-def _is_extra(error: Exception) -> bool:
-    """Whether a library is missing that only some tasks need: the message says how to get it."""
-    return isinstance(error, ImportError) and "pip install" in str(error)
+def _is_known(error: Exception) -> bool:
+    """Whether data could not be read in the middle of training, or a library is missing that only some tasks need: the
+    message says what to do."""
+    from ..protocols import OracleError
+
+    return isinstance(error, OracleError) or (isinstance(error, ImportError) and "pip install" in str(error))
 
 
 def _message(error: Exception) -> str:

@@ -10,7 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
-from ..data.conll import Conll, Located, conll_lines, open_conll, read_lines
+from ..data.conll import Conll, Located, conll_lines, open_conll
+from ..data.encoded_text import read_lines
 from ..data.errors import DataError, named_sequence
 from ..data.opening import kind_of
 from ..data.segments import SCHEMES, Alphabet, fits
@@ -21,6 +22,7 @@ from ..features import TokenFeatures
 from ..files import replacing
 from ..metrics import SegmentCounts, SegmentScores
 from ..problem import Certificate
+from ..protocols import OracleError
 from ..report import numbers
 from ..report.content import Data
 from ..validation import whole
@@ -196,14 +198,23 @@ class Tagging(Sequences):
     # Training
 
     def fit(self, model: Any, data: Any, options: dict[str, Any], interrupted: list[bool]) -> Any:
-        with _located(data):
-            if self.args.tune is None:
-                model = model.fit(*self.arguments(data), **options)
-            else:
-                model = self._best_of_path(model, data, options, interrupted)
         if self._words:
             columns = self._columns() or self._conll(self.args.data).columns()
-            model.origin_ = {"columns": list(columns), "n_token_columns": len(columns) - 1}
+            self._origin = {"columns": list(columns), "n_token_columns": len(columns) - 1}
+        self._so_far = model
+        try:
+            with _located(data):
+                if self.args.tune is None:
+                    model = model.fit(*self.arguments(data), **options)
+                else:
+                    model = self._best_of_path(model, data, options, interrupted)
+        except (OracleError, MemoryError) as error:  # a file that was changed meanwhile, for one
+            if "coef_" not in vars(self._so_far):
+                raise
+            self._save(self._so_far)
+            raise DataError(f"{error} What was learned until then is in {self.args.output}.") from error
+        if self._words:
+            model.origin_ = self._origin
         if self.args.calibrate and not interrupted:
             self._calibrate(model)
         return model
@@ -216,9 +227,16 @@ class Tagging(Sequences):
         except KeyboardInterrupt:
             return  # whoever asks is told that it was
         except ValueError as error:
-            with replacing(self.args.output) as path:
-                model.save(path)
+            self._save(model)
             raise DataError(f"{error} The trained model is in {self.args.output}, not calibrated.") from error
+
+    def _save(self, model: Any) -> None:
+        """Write a model although something went wrong."""
+        model.verbose = 0
+        if self._words:
+            model.origin_ = self._origin
+        with replacing(self.args.output) as path:
+            model.save(path)
 
     def _best_of_path(self, model: Any, data: Any, options: dict[str, Any], interrupted: list[bool]) -> Any:
         """The fit that does best on the development data; templates are computed once for all of them."""
@@ -234,7 +252,8 @@ class Tagging(Sequences):
                 self._tuned.append({"C": step.C, "score": score})
                 self.talk.say(f"C {step.C:g}: {self.measure} {100 * score:.2f} % on the development data")
                 if score > best_score:
-                    best, best_score = step, score
+                    best = self._so_far = step
+                    best_score = score
                 worse = len(self._tuned) - 1 - [tried["score"] for tried in self._tuned].index(best_score)
                 if interrupted or worse >= _PATIENCE:
                     break

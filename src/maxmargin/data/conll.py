@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import codecs
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Any, NamedTuple
 
-from ..files import replacing
-from ..validation import shown
+import numpy as np
+
+from ..files import check_writable, replacing
+from ..validation import shown, switch
 from .conll_errors import LONGEST, bad_line, check_alike, counted, empty_column, no_tokens
+from .encoded_text import checked_encoding, decoded
 from .errors import DataError
 from .examples import Pairs
 from .pieces import pieces
@@ -21,14 +23,10 @@ UNIVERSAL = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "
 """The columns of CoNLL-U."""
 _DOCUMENT = "-DOCSTART-"
 _UNIVERSAL_FILE = re.compile(r"\.conllup?(\.gz|\.zst)?$", re.IGNORECASE)
+_UNREADABLE = re.compile(r"[\n\r\0\ud800-\udfff]")
+_MISSING = object()
 _NO_WORD = re.compile(r"\d+[-.]\d+")  # numbers of contracted words ("3-4") and of empty nodes ("3.1")
 
-_MARKS = {
-    codecs.BOM_UTF32_LE: "UTF-32",
-    codecs.BOM_UTF32_BE: "UTF-32",
-    codecs.BOM_UTF16_LE: "UTF-16",
-    codecs.BOM_UTF16_BE: "UTF-16",
-}  # the first that fits: the mark of UTF-32 begins with that of UTF-16
 
 Columns = Sequence[int | str] | None
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -103,29 +101,66 @@ def write_conll(
     separator : str
         What stands between columns; no column may contain it.
     """
+    check_writable(path)
     with replacing(path) as new, open(new, "w", encoding="utf-8", newline="\n") as file:
         file.writelines(conll_lines(X, Y, separator))
 
 
 def conll_lines(X: Iterable[Any], Y: Iterable[Any] | None = None, separator: str = "\t") -> Iterator[str]:
     """The lines of a CoNLL file."""
-    rows = ((x, None) for x in X) if Y is None else zip(X, Y, strict=True)
-    for i, (x, y) in enumerate(rows):
-        tokens = [(token,) if isinstance(token, str) else tuple(token) for token in x]
-        if y is not None:
-            if len(y) != len(tokens):
-                raise ValueError(f"Sequence {i} has {len(tokens)} tokens, but {len(y)} labels. Give one for each.")
-            tokens = [(*token, label) for token, label in zip(tokens, y, strict=True)]
+    _check_separator(separator)
+    both = zip_longest(_each(X, "X"), () if Y is None else _each(Y, "Y"), fillvalue=_MISSING)
+    for i, (x, y) in enumerate(both):
+        if x is _MISSING or (y is _MISSING and Y is not None):
+            few, many = ("X", "Y") if x is _MISSING else ("Y", "X")
+            raise ValueError(f"{few} has {i} sequences, and {many} has more. Give labels for each of them.")
+        tokens = [_of_token(i, t, token) for t, token in enumerate(_each(x, f"Sequence {i}"))]
+        if Y is not None:
+            labels = list(_each(y, f"Y[{i}]"))
+            if len(labels) != len(tokens):
+                raise ValueError(f"Sequence {i} has {len(tokens)} tokens, but {len(labels)} labels. Give one for each.")
+            tokens = [(*token, label) for token, label in zip(tokens, labels, strict=True)]
         for t, token in enumerate(tokens):
-            columns = [str(column) for column in token]
-            bad = next((c for c in columns if not c or separator in c or "\n" in c or "\r" in c), None)
-            if bad is not None or not columns:
+            line = separator.join(columns := list(map(str, token)))
+            if not _can_be_read(line, columns, separator):
                 raise ValueError(
-                    f"Sequence {i}, token {t} has the column {shown(bad)}: columns of a CoNLL file must not be empty, "
-                    f"nor contain line ends or the separator {separator!r}. Replace these characters."
+                    f"Sequence {i}, token {t} has the columns {shown(columns)}: columns of a CoNLL file must not be "
+                    "empty or blank, nor contain line ends, zero bytes, lone surrogates or the separator "
+                    f"{separator!r}. Replace these."
                 )
-            yield separator.join(columns) + "\n"
+            yield line + "\n"
         yield "\n"
+
+
+def _each(given: Any, name: str) -> Iterable[Any]:
+    """The entries of a list, or of what can be gone through like one."""
+    if isinstance(given, str | bytes | dict) or not isinstance(given, Iterable):
+        raise ValueError(f"{name} must be a list, got {shown(given)}. X has lists of tokens, Y lists of labels.")
+    return given
+
+
+def _of_token(i: int, t: int, token: Any) -> tuple[Any, ...]:
+    """The columns of a token."""
+    if isinstance(token, str):
+        return (token,)
+    if not isinstance(token, list | tuple | np.ndarray) or not len(token):
+        raise ValueError(f"Sequence {i}, token {t}: got {shown(token)}. A token is text, or a tuple of its columns.")
+    return tuple(token)
+
+
+def _can_be_read(line: str, columns: list[str], separator: str) -> bool:
+    """Whether a line gives its columns when it is read."""
+    return (
+        all(columns)
+        and not any(separator in column for column in columns)
+        and not _UNREADABLE.search(line)
+        and not line.isspace()
+    )
+
+
+def _check_separator(separator: object) -> None:
+    if not isinstance(separator, str) or not separator or _UNREADABLE.search(separator):
+        raise DataError(f"separator must be what stands between columns, such as '\\t' or ' ', got {shown(separator)}.")
 
 
 class Located(NamedTuple):
@@ -152,19 +187,21 @@ class Conll:
         like: Conll | None = None,
         store: Disk = DISK,
     ) -> None:
-        named = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-        self.paths = [found for path in named for found in store.found(os.fspath(path))]
+        self.paths = [found for path in _named(paths) for found in store.found(path)]
+        switch("labels", labels)
+        if comments is not None:
+            switch("comments", comments)
         universal = all(_UNIVERSAL_FILE.search(path) for path in self.paths)
         if columns is None and universal:
             columns = ("FORM", "UPOS")[: 1 + labels]
-        self._columns = None if columns is None else [_number(column) for column in columns]
+        self._columns = None if columns is None else [_number(column) for column in _in_order(columns)]
         if self._columns is not None and len(self._columns) < 1 + labels:
             wanted = (
                 "the columns of the tokens and, as the last, that of the label" if labels else "at least one column"
             )
             raise DataError(f"columns must name {wanted}; got {shown(list(columns or ()))}.")
-        if separator == "":
-            raise DataError("separator is empty. Give what stands between columns, or None.")
+        if separator is not None:
+            _check_separator(separator)
         self.labels, self.universal = labels, universal
         self._separator, self._comments, self._store = separator, comments, store
         self._encoding = checked_encoding(encoding)
@@ -222,7 +259,7 @@ class Conll:
         number, width = 0, 0
         separator = self._separator
         for buffer, end in pieces(path, self._store.stamp(path), self._store):
-            lines = _text(path, buffer, end, number, self._encoding).split("\n")
+            lines = decoded(path, buffer, end, number, self._encoding).split("\n")
             separator = separator or _separator(lines)
             for number, line in enumerate(lines[:-1], number + 1):  # noqa: B020
                 line = line.rstrip("\r")  # noqa: PLW2901
@@ -288,33 +325,20 @@ def open_conll(
     return ConllSource(Conll(paths, columns, encoding=encoding or "utf-8", comments=comments), chunk_rows)
 
 
-def read_lines(path: str, encoding: str = "utf-8", store: Disk = DISK) -> Iterator[tuple[int, str]]:
-    """The lines of a text file with their numbers, without their ends, in bounded memory."""
-    number = 0
-    for buffer, end in pieces(path, store.stamp(path), store):
-        for number, line in enumerate(_text(path, buffer, end, number, encoding).split("\n")[:-1], number + 1):  # noqa: B020
-            if len(line) > LONGEST:
-                raise DataError(
-                    f"{path}, line {number} has {len(line)} characters, more than {LONGEST}. A line is one sentence: "
-                    "break longer ones.",
-                    path=path,
-                    row=number,
-                )
-            yield number, line.rstrip("\r")
+def _named(paths: Any) -> list[str]:
+    """One path, or several, by name."""
+    several = list(paths) if isinstance(paths, list | tuple) else [paths]
+    if not several or not all(isinstance(path, str | os.PathLike) and os.fspath(path) for path in several):
+        raise DataError(f"path must be the name of a file, or a list of such names; got {shown(paths)}.")
+    return [os.fspath(path) for path in several]
 
 
-def checked_encoding(encoding: object) -> str:
-    """The name of an encoding in which lines end as in ASCII."""
-    try:
-        ends = isinstance(encoding, str) and "\n".encode(encoding) == b"\n"
-    except LookupError:
-        ends = False
-    if not ends:
+def _in_order(columns: Any) -> list[Any]:
+    if isinstance(columns, str | dict | set | frozenset) or not isinstance(columns, Iterable):
         raise DataError(
-            f"encoding must be one that keeps ASCII, such as 'utf-8', 'latin-1' or 'cp1252', got {shown(encoding)}. "
-            "Convert other files first, such as by: iconv -f utf-16 -t utf-8."
+            f"columns must be a list of numbers or names, the label last, such as [0, -1]; got {shown(columns)}."
         )
-    return str(encoding)
+    return list(columns)
 
 
 def _number(column: Any) -> int:
@@ -332,35 +356,3 @@ def _separator(lines: list[str]) -> str | None:
     """Tabs or spaces, as in the first line that has a token and may be no comment; None if there is none yet."""
     first = next((line for line in lines if line[:1] != "#" and not line.isspace() and line), "")
     return "\t" if "\t" in first else " " if first else None
-
-
-def _text(path: str, buffer: bytearray, end: int, before: int, encoding: str) -> str:
-    mark = next((mark for mark in _MARKS if buffer.startswith(mark)), None) if before == 0 else None
-    if mark is not None:
-        raise DataError(
-            f"{path}, line 1 is {_MARKS[mark]} text: it begins with {bytes(mark)!r}. Convert the file first, such as "
-            f"by: iconv -f {_MARKS[mark].lower()} -t utf-8.",
-            path=path,
-            row=1,
-        )
-    first_of_utf8 = before == 0 and codecs.lookup(encoding).name == "utf-8"
-    try:
-        text = buffer[:end].decode("utf-8-sig" if first_of_utf8 else encoding)
-    except UnicodeDecodeError as error:
-        line = before + buffer.count(b"\n", 0, error.start) + 1
-        raise DataError(
-            f"{path}, line {line} is not {encoding.upper()} text: {bytes(buffer[error.start : end][:12])!r}. "
-            "If it is in another encoding, name it, such as encoding='latin-1'; or convert the file first, such as by: "
-            "iconv -f latin1 -t utf-8.",
-            path=path,
-            row=line,
-        ) from None
-    if "\0" in text:
-        line = before + text.count("\n", 0, text.index("\0")) + 1
-        raise DataError(
-            f"{path}, line {line} has a byte that is zero: it is no text, or text in another encoding such as UTF-16. "
-            "Convert the file first, such as by: iconv -f utf-16le -t utf-8.",
-            path=path,
-            row=line,
-        )
-    return text
