@@ -58,6 +58,15 @@ class Sequences:
             table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data, self.offsets, self.n_features
         )
 
+    def only(self, kept: np.ndarray) -> Sequences:
+        """The same with these features alone, given by their numbers in ascending order."""
+        place = np.full(self.n_features, -1, np.int32)
+        place[kept] = np.arange(kept.size)
+        number = place[self.indices]
+        here = number >= 0
+        before = np.concatenate([[0], np.cumsum(here)])
+        return Sequences(before[self.indptr], number[here], self.values[here], self.offsets, kept.size)
+
     @property
     def n_tokens(self) -> int:
         return int(self.offsets[-1])

@@ -16,7 +16,7 @@ from ..models.chain import Chain
 from ..persistence import storable
 from ..protocols import Source
 from ..schema import is_label
-from ..validation import lacking, shown
+from ..validation import lacking, shown, whole
 from . import training
 from .allowed import Allowed, Tables
 from .holders import InMemory, is_in_memory
@@ -68,6 +68,8 @@ class SequenceSVM(WithExplanations, WithProbabilities):
     order : int, 1 or 2
         How many labels before it a label depends on: with 2 there are weights for three labels in a row besides those
         of pairs. Margin rescaling only.
+    min_count : int
+        Named features that fewer tokens of the training data have are left out.
     features : transformer, optional
         What makes features of tokens, such as :class:`maxmargin.features.TokenFeatures`; it is given the sequences of
         ``fit`` and ``predict``, and saved with the model. By default tokens are taken as they are.
@@ -130,6 +132,7 @@ class SequenceSVM(WithExplanations, WithProbabilities):
     segments: str | None = None
     allowed_transitions: str | Iterable[tuple[Any, Any]] | None = None
     order: int = 1
+    min_count: int = 1
     max_passes: int = 1000
     features: Any = None
 
@@ -163,9 +166,11 @@ class SequenceSVM(WithExplanations, WithProbabilities):
         return self._in_memory(*as_pairs(X, Y), sample_weight)
 
     def _survey(self, source: Source) -> tuple[Source, ModelFacts]:
-        in_chunks = not is_in_memory(source)
-        seen = SequenceSurvey(pairs=self._allowed.observed and in_chunks, empty=not in_chunks)
+        in_chunks, least = not is_in_memory(source), whole("min_count", self.min_count)
+        seen = SequenceSurvey(pairs=self._allowed.observed and in_chunks, empty=not in_chunks, counts=least > 1)
         layout = read_once(source, partial(self._add, seen), as_pairs)
+        if least > 1:
+            seen.leave_out_rare(least)
         classes = sorted_classes(seen.labels)
         # Pairs that are not allowed are found when the model is bound to their chunk, which knows where they are.
         labels = numbered(list(seen.pairs), classes)
@@ -179,6 +184,11 @@ class SequenceSVM(WithExplanations, WithProbabilities):
 
     def _next_chunk(self, source: InMemory, classes: Iterable[object] | None = None) -> tuple[InMemory, ModelFacts]:
         begun = "model_" in vars(self)
+        if self.min_count != 1:
+            raise ValueError(
+                f"min_count={self.min_count} counts all training data, and partial_fit sees a chunk of it. Use fit, "
+                "which reads data larger than memory, too."
+            )
         # Names are learned anew: a chunk that is refused must not leave its own behind.
         seen = SequenceSurvey(self._names, self.model_.n_features) if begun else SequenceSurvey()
         self._add(seen, source.chunk().x, source.chunk().y)

@@ -34,6 +34,7 @@ class SequenceSurvey:
         *,
         pairs: bool = False,
         empty: bool = True,
+        counts: bool = False,
     ) -> None:
         self.labels: set[Any] = set()
         self.pairs: set[tuple[Any, Any]] = set()
@@ -42,6 +43,7 @@ class SequenceSurvey:
         self.encoded: Sequences | None = None
         """The last that were looked at, in the form the model reads."""
         self._count_pairs, self._may_be_empty = pairs, empty
+        self._counts = np.zeros(0, np.int64) if counts else None  # of the tokens that have each feature
 
     def add(self, X: Examples, Y: Examples) -> None:
         numeric = is_numeric(X) if first_tokens(X) is not None else self.attributes is None and bool(self.n_features)
@@ -51,12 +53,27 @@ class SequenceSurvey:
             self.attributes = Attributes()
         self.encoded = matrices(X, self.n_features) if self.attributes is None else self.attributes.learn(X)
         self.n_features = self.encoded.n_features
+        if self._counts is not None:
+            more = np.bincount(self.encoded.indices, minlength=self.n_features)
+            more[: self._counts.size] += self._counts
+            self._counts = more
         if not self._may_be_empty:
             refuse_empty(self.encoded)
         check_lengths(self.encoded, Y)
         self.labels |= label_set(Y)
         if self._count_pairs:
             self.pairs.update(pair for y in Y for pair in pairwise(plain(y)))
+
+    def leave_out_rare(self, least: int) -> None:
+        """Keep the named features that at least so many tokens have."""
+        if self.attributes is None:
+            raise ValueError(f"min_count={least} is for named features, and these are matrices: leave columns out.")
+        kept = np.flatnonzero(cast(np.ndarray, self._counts) >= least)
+        if not kept.size:
+            raise ValueError(f"None of the {self.n_features} features is in {least} tokens. Lower min_count={least}.")
+        names = list(self.attributes.names)
+        self.attributes, self.n_features = Attributes(names[j] for j in kept.tolist()), kept.size
+        self.encoded = cast(Sequences, self.encoded).only(kept)
 
 
 def as_pairs(X: Examples | Sequences, Y: Examples | None) -> tuple[Examples, Examples]:
