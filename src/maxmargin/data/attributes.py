@@ -14,6 +14,8 @@ from ..validation import as_float, shown
 from .named_tokens import NamedTokens, TemplateTable
 from .sequences import LARGEST, Sequences
 
+_WORDS = ("word", "token", "form", "text", "w")  # what people call the feature that is the token itself
+
 
 class Attributes:
     """Numbers for the names of features, given in the order in which they are first met.
@@ -61,6 +63,14 @@ class Attributes:
         return _finish(
             *_encode(X, lambda name: names.get(name, -1), lambda flat: map(names.get, flat, repeat(-1))), len(self)
         )
+
+
+def word_of(token: object) -> str:
+    """The token itself where its features name it, the first text among them otherwise; nothing if there is none."""
+    if isinstance(token, dict):
+        token = [*(token.get(key) for key in _WORDS), *token.values()]
+    texts = token if isinstance(token, list | tuple) else [token]
+    return next((text for text in texts if isinstance(text, str)), "")
 
 
 def names_of(X: Sequence[Any]) -> Iterator[Any]:

@@ -61,25 +61,21 @@ class Allowed:
 
     def _of_list(self, classes: np.ndarray) -> Tables:
         """Where None is never the first of a pair, any label may begin a sequence; likewise at the end."""
-        number = label_numbers(classes)
-        pairs = np.ones((len(classes), len(classes)), bool)
-        starts, ends = np.ones((2, len(classes)), bool)
+        K = len(classes)
+        number = {**label_numbers(classes), None: K}
+        table = np.ones((K + 1, K + 1), bool)
         for a, b in self._listed():
-            if any(label is not None and not is_known(label, number) for label in (a, b)):
+            if not (is_known(a, number) and is_known(b, number)):
                 raise ValueError(
                     f"allowed_transitions names {(a, b)!r}; the labels are {shown(classes.tolist())}, and None stands "
                     "for the start or the end of a sequence."
                 )
-            if a is None:
-                starts[number[b]] = False
-            elif b is None:
-                ends[number[a]] = False
-            else:
-                pairs[number[a], number[b]] = False
+            table[number[a], number[b]] = False
+        starts, ends = table[K, :K], table[:K, K]
         return {
-            "forbidden": pairs,
-            "forbidden_start": None if starts.all() else starts,
-            "forbidden_end": None if ends.all() else ends,
+            "forbidden": table[:K, :K].copy(),
+            "forbidden_start": None if starts.all() else starts.copy(),
+            "forbidden_end": None if ends.all() else ends.copy(),
         }
 
     def _listed(self) -> list[Any]:

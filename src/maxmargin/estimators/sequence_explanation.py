@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..data.attributes import word_of
 from ..models.chain import labels_of
 from .sequence_data import as_sequences
 from .tagger import Tagger
 
 _SHOWN = 3  # contributions in a line of the table
+_LONGEST = 20  # letters of a word there
 
 
 @dataclass(frozen=True)
@@ -133,17 +135,9 @@ def _row(told: TokenExplanation, known: bool) -> list[str]:
     more = len(told.contributions) - _SHOWN
     runner_up = "" if told.runner_up_labels is None else str(told.runner_up)
     sure = [f"{told.probability or 0.0:.3f}"] * known + [f"{told.margin:.2f}", runner_up]
-    return [str(told.index), _word(told.token), str(told.label), *sure, decided + f", {more} more" * (more > 0)]
-
-
-def _word(token: Any) -> str:
-    """A token as the table shows it: its word, which in a dict is the first text, or the first thing said of it."""
-    if isinstance(token, dict):
-        token = next((value for value in token.values() if isinstance(value, str)), next(iter(token.values()), ""))
-    elif isinstance(token, list | tuple):
-        token = token[0] if token else ""
-    text = str(token) if isinstance(token, str | int | float) else ""
-    return text if len(text) <= 20 else text[:19] + "…"
+    word = word_of(told.token)
+    word = word if len(word) <= _LONGEST else word[: _LONGEST - 1] + "…"
+    return [str(told.index), word, str(told.label), *sure, decided + f", {more} more" * (more > 0)]
 
 
 class WithExplanations(Tagger):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..data.attributes import word_of
 from ..metrics import SegmentCounts, SegmentScores
 from . import numbers
 from .content import Data, ReportContent
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from ..estimators.sequence import SequenceSVM
 
 _MOST_TOKENS = 60
-_WORDS = ("word", "token", "form", "text", "w")  # what people call the feature that is the token itself
 
 
 def content(estimator: SequenceSVM, data: Data) -> ReportContent:
@@ -80,7 +80,7 @@ def _examples(worst: Sequence[Worst]) -> Markup:
         first = max(0, next(t for t in range(n) if truth[t] != answer[t]) - 5)
         last = min(first + _MOST_TOKENS, n)
         words = x if isinstance(x, list | tuple) else [None] * n
-        tokens = [_token(_word(words[t], t), truth[t], answer[t]) for t in range(first, last)]
+        tokens = [_token(word_of(words[t]) or str(t + 1), truth[t], answer[t]) for t in range(first, last)]
         cut = element("span", "…", class_="token")
         tokens = [cut] * (first > 0) + tokens + [cut] * (last < n)
         title = f"sequence {i}: {errors:.0f} of {n} wrong"
@@ -89,14 +89,6 @@ def _examples(worst: Sequence[Worst]) -> Markup:
         "Under each token its label; where the answer was another, that is red, with the label that is true below it."
     )
     return together(note(remark), *shown)
-
-
-def _word(token: object, t: int) -> str:
-    """The token itself where its features name it, the first text among them otherwise; its number if there is none."""
-    if isinstance(token, dict):
-        token = [*(token.get(key) for key in _WORDS), *token.values()]
-    texts = token if isinstance(token, list | tuple) else [token]
-    return next((text for text in texts if isinstance(text, str)), str(t + 1))
 
 
 def _token(word: str, true: object, answer: object) -> Markup:
