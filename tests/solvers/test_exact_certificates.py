@@ -5,6 +5,7 @@ from fractions import Fraction
 import exact
 import exact_case
 import exact_cases
+import exact_structured
 import exact_taggers
 import numpy as np
 import pytest
@@ -33,6 +34,16 @@ def test_no_certificate_of_a_tagger_is_false(seeds):
     for seed in seeds:
         case = exact_taggers.tagging(np.random.default_rng([77, seed]))
         wrong += [f"tagging({seed}): {finding}; {case}" for finding in exact_case.check(case) if not finding.is_weak]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("seeds", [range(first, first + BATCH) for first in range(0, 20, BATCH)])
+def test_no_certificate_of_message_passing_is_false(seeds):
+    """Its bounds may be as weak as the relaxation is, but never false."""
+    wrong = []
+    for seed in seeds:
+        case = exact_structured.loopy_graphs(np.random.default_rng([78, seed]))
+        wrong += [f"loopy({seed}): {finding}; {case}" for finding in exact_case.check(case) if not finding.is_weak]
     assert not wrong, "\n".join(wrong)
 
 

@@ -258,6 +258,12 @@ def _graph(rng: Any, kind: str) -> Case:
     table, what = matrix(rng, int(sizes.sum()), d)
     nodes = np.split(table, np.cumsum(sizes)[:-1])
     edges = [np.array([[rng.integers(b), b] for b in range(1, s)], dtype=int).reshape(-1, 2) for s in sizes]
+    if kind == "loopy":
+        K = int(rng.integers(2, 4))
+        edges = [
+            np.concatenate([e, *([rng.permutation(s)[None, :2]] * 2 if s > 1 else [])])
+            for e, s in zip(edges, sizes, strict=True)
+        ]
     bias = bool(rng.random() < 0.3)
     Y = np.split(labels(rng, table, K), np.cumsum(sizes)[:-1])
     width = K * (d + bias) + K * K
@@ -278,8 +284,13 @@ def _graph(rng: Any, kind: str) -> Case:
         return found
 
     data = (list(zip(nodes, edges, strict=True)), Y)
-    model = Graph(K, d, 0, bias=bias)
+    model = Graph(K, d, 0, bias=bias, inference="trws" if kind == "loopy" and rng.random() < 0.5 else "auto")
     return finished(rng, kind, lambda **s: mm.StructuralSVM(model, **s), data, width, answers, what)
+
+
+def loopy_graphs(rng: np.random.Generator) -> Case:
+    """Graphs with cycles, on which message passing is a relaxation."""
+    return _graph(rng, "loopy")
 
 
 def _multilabel(rng: Any, kind: str) -> Case:
