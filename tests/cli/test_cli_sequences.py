@@ -251,6 +251,9 @@ def test_gazetteers_are_files_of_phrases(folder, tmp_path, capsys):
         (["--columns", "0,2,-1"], "column -1, the label, is to be a column of the tokens, too"),
         (["--encoding", "utf-16"], "--encoding must be one that keeps ASCII"),
         (["--dev", "missing.conll"], "missing.conll"),
+        (["--label", "x"], "--label is for rows of numbers"),
+        (["--on-error", "skip"], "--on-error is for rows of numbers"),
+        (["--seed", "-1"], "--seed must be"),
     ],
 )
 def test_wrong_options_are_refused_in_one_line(folder, tmp_path, capsys, options, said):
@@ -410,6 +413,19 @@ def test_rows_and_sentences_are_told_apart(folder, tmp_path, capsys):
     for command in ("predict", "certify"):
         told = complaint(capsys, command, tmp_path / "rows.mm", folder / "dev.conll")
         assert "dev.conll is a CoNLL file, whose sentences are for taggers" in told
+    for task in ("classify", "bags", "multilabel", "cluster"):
+        told = complaint(capsys, "train", folder / "train.conll", "-o", tmp_path / "m.mm", "--task", task)
+        assert "train.conll is a CoNLL file, whose sentences are for taggers" in told
+    for arguments in (
+        ["predict", folder / "ner.mm", rows],
+        ["certify", folder / "ner.mm", rows],
+        ["train", folder / "train.conll", "-o", tmp_path / "m.mm", "--dev", rows],
+    ):
+        assert "rows.svm has rows of numbers by its name" in complaint(capsys, *arguments)
+    told = complaint(capsys, "predict", folder / "ner.mm", folder / "dev.conll", "--label", "x")
+    assert "--label is for rows of numbers" in told
+    told = complaint(capsys, "predict", folder / "ner.mm", folder / "dev.conll", "--format", "xml")
+    assert "invalid choice: 'xml'" in told
 
 
 def test_a_model_of_universal_dependencies_reads_their_columns(tmp_path, capsys):

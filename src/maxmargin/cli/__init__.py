@@ -101,7 +101,8 @@ def _message(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
     if isinstance(error, MemoryError):
-        return f"Not enough memory. {error}".strip() + " A smaller --memory leaves more to the system."
+        mend = "" if "is too little" in str(error) else " A smaller --memory leaves more to the system."
+        return f"Not enough memory. {error}".strip() + mend
     return str(error)
 
 

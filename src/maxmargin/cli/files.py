@@ -118,22 +118,29 @@ def reading(args: argparse.Namespace) -> dict[str, Any]:
     return {key: value for key, value in said.items() if value is not None}
 
 
+def refuse_sentences(paths: list[str]) -> None:
+    """Complain of CoNLL files where rows are needed."""
+    from ..data.opening import kind_of
+
+    if kind_of(where(paths)) == "conll":
+        raise DataError(
+            f"{paths[0]} is a CoNLL file, whose sentences are for taggers (--task sequence). Here rows of numbers are "
+            "needed, such as svmlight text or Parquet."
+        )
+
+
 def open_source(paths: list[str], args: argparse.Namespace, *, like: object = None, **more: Any) -> Any:
     """The source that the arguments name, read in the same way as what the model ``like`` was trained on."""
     from .. import data
     from ..data.chunked import keep_within, origin_of
-    from ..data.opening import kind_of, takes
+    from ..data.opening import takes
     from ..data.sizes import as_bytes
 
     options = reading(args) | more
     origin = getattr(like, "origin_", {})
     if "zero_based" in origin and args.zero_based is None and takes(where(paths), "zero_based", {}):
         options["zero_based"] = origin["zero_based"]
-    if kind_of(where(paths)) == "conll":
-        raise DataError(
-            f"{paths[0]} is a CoNLL file, whose sentences are for taggers (--task sequence). Here rows of numbers are "
-            "needed, such as svmlight text or Parquet."
-        )
+    refuse_sentences(paths)
     source = data.open(where(paths), **options)
     memory = vars(args).get("memory")
     if memory is not None:

@@ -17,7 +17,7 @@ from ..protocols import Source
 from ..report import numbers
 from ..report.content import LATENT, Data
 from ..report.tallies import to_width
-from .files import answers_to, on_one_line, open_source, reading, where
+from .files import answers_to, on_one_line, open_source, reading, refuse_sentences, where
 from .kind import Kind
 from .talk import say_left_out
 
@@ -145,6 +145,7 @@ class Labels(InMemory):
     measure = "exact matches"
 
     def open(self, paths: list[str]) -> Collected:
+        refuse_sentences(paths)
         source = LabelSets(open_data(where(paths), dtype=np.float64, **reading(self.args)))
         data = self.collected(paths, source)
         for i, row in enumerate(source.sets):

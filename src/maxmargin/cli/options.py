@@ -205,7 +205,13 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
         Option(parameter.name, {"rows": parameter}).add(group)
 
 
-_ALSO = {"n_jobs": "--jobs", "batch_bytes": "--batch-size", "n_features": "--features", "overwrite": "--overwrite"}
+_ALSO = {
+    "n_jobs": "--jobs",
+    "random_state": "--seed",
+    "batch_bytes": "--batch-size",
+    "n_features": "--features",
+    "overwrite": "--overwrite",
+}
 
 
 def translator(known: Iterable[Option]) -> Callable[[str], str]:

@@ -38,7 +38,8 @@ class Parameter(NamedTuple):
     @property
     def forms(self) -> list[tuple[str, Callable[[str], Any]]]:
         """What a value may look like besides words: in words, and how it is read."""
-        return [(said, read) for mark, said, read in _FORMS if re.search(mark, self.kind)]
+        kind = re.sub(r'"[^"]*"', "", self.kind)
+        return [(said, read) for mark, said, read in _FORMS if re.search(mark, kind)]
 
     @property
     def is_option(self) -> bool:

@@ -29,6 +29,7 @@ from ..validation import whole
 from .files import answers_to, named, stdin_as_file, where
 from .grouped import Collected, Sequences
 from .tagging_options import TEMPLATES
+from .tasks import READING
 
 _GRID = (0.05, 0.1, 0.2, 0.4, 0.8)
 _PATIENCE = 2  # values of C in a row that may do worse than the best one so far
@@ -80,6 +81,7 @@ class Tagging(Sequences):
             name = given[0].replace("_", "-")
             raise ValueError(f"--{name} is for CoNLL files, and {named(args.data)} has rows of numbers. Leave it out.")
         if self._words:
+            self._refuse_options_of_rows()
             settings["features"] = self._templates()
         for option in ("tune", "calibrate"):
             if vars(args)[option] and args.dev is None:
@@ -97,6 +99,14 @@ class Tagging(Sequences):
     def use(self, model: Any) -> None:
         super().use(model)
         self._words, self._streams = model._names is not None, False
+        if self._words:
+            self._refuse_options_of_rows()
+
+    def _refuse_options_of_rows(self) -> None:
+        given = [p.name for p in READING if vars(self.args).get(p.name) is not None]
+        if given:
+            name = given[0].replace("_", "-")
+            raise ValueError(f"--{name} is for rows of numbers, and a model of words reads sentences. Leave it out.")
 
     def open(self, paths: list[str]) -> Any:
         if not self._words:
@@ -177,6 +187,7 @@ class Tagging(Sequences):
 
     def _conll(self, paths: list[str], *, may_lack_labels: bool = False) -> Conll:
         """CoNLL files as the model reads them; without labels, if they may be missing and are."""
+        _refuse_rows(paths)
         encoding, columns = self.args.encoding or "utf-8", self._columns()
         reading: dict[str, Any] = {"encoding": encoding, "comments": self.args.comments or None}
         if self.args.command == "train" and paths is not self.args.data:
@@ -338,6 +349,7 @@ class Tagging(Sequences):
     def _sentences(self) -> tuple[Iterator[Located], bool]:
         """What is to be tagged, and whether it has labels."""
         args, paths = self.args, self.args.data
+        _refuse_rows(paths)
         if self._is_text(paths):
             n = getattr(self.model, "origin_", {}).get("n_token_columns", 1)
             if n > 1:
@@ -443,13 +455,27 @@ def _has_rows(paths: list[str]) -> bool:
     kind = kind_of(where(paths))
     if kind != "svmlight":
         return kind != "conll"
-    if _ROWS & {suffix.lower() for suffix in Path(paths[0]).suffixes} or "*" in paths[0]:
+    if _is_named_as_rows(paths[0]) or "*" in paths[0]:
         return True
     try:
         lines: Iterable[str] = (line for _, line in read_lines(paths[0]) if line.strip() and line[0] != "#")
         return _ROW.fullmatch(next(iter(lines), "")) is not None
     except DataError:
         return False  # it will be said by whoever reads all of it
+
+
+def _is_named_as_rows(path: str) -> bool:
+    return bool(_ROWS & {suffix.lower() for suffix in Path(path).suffixes})
+
+
+def _refuse_rows(paths: list[str]) -> None:
+    wrong = next((path for path in paths if _is_named_as_rows(path)), None)
+    if wrong is not None:
+        raise DataError(
+            f"{wrong} has rows of numbers by its name, and a model of words reads CoNLL files and text. Name another "
+            "file, or give this one the name of what it is.",
+            path=wrong,
+        )
 
 
 def _split(paths: list[str], encoding: str) -> Iterator[Located]:

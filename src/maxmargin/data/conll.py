@@ -293,7 +293,8 @@ class Conll:
             what += "maxmargin predict"
         elif self.labels and places[-1] in places[:-1]:
             what = (
-                f"and column {columns[-1]}, the label, is to be a column of the tokens, too. columns must name it once"
+                f"and column {columns[-1]}, the label, is to be a column of the tokens, too: either the file lacks "
+                "labels, or columns must name it once"
             )
         else:
             return places
