@@ -28,7 +28,7 @@ def plainly(sentence, t, window, affixes, lowercase, pairs):
 
     near = range(-window, window + 1)
     found = {f"word[{k}]={at(t + k)}" for k in near}
-    found |= {f"word[{k}]|word[{k + 1}]={at(t + k)}|{at(t + k + 1)}" for k in near[:-1] if pairs}
+    found |= {f"word[{k}]|word[{k + 1}]={at(t + k)}|{at(t + k + 1)}" for k in (-1, 0) if pairs and window}
     for k in range(1, min(affixes, len(words[t])) + 1):
         found |= {f"prefix{k}={words[t][:k]}", f"suffix{k}={words[t][-k:]}"}
     return found
@@ -53,6 +53,8 @@ def test_columns_shapes_and_gazetteers():
     assert [features[-1] for features in last[3:]] == ["in:city=B", "in:city=I", "shape=Xx"]
     tagged = TokenFeatures(1, 0, shape=False, columns=["word", "initial"]).transform(TAGGED)
     assert "initial[0]|initial[1]=N|Y" in tagged[1][0]
+    runs = TokenFeatures(1, 0, columns=["word", "initial"]).transform(TAGGED)[1][0]
+    assert [name for name in runs if name.count("|") == 4] == ["initial[-1]|initial[0]|initial[1]=<s>|N|Y"]
     assert (
         tagged[1]
         == TokenFeatures(1, 0, shape=False).transform([[{"word": w, "initial": w[0]} for w in s] for s in SENTENCES])[1]
@@ -79,13 +81,14 @@ def test_a_tagger_takes_words(tmp_path):
     ("templates", "column"),
     [
         (TokenFeatures(), None),
-        (TokenFeatures(1, 2, lowercase=False, gazetteers={"city": ["New York"]}), "a"),
+        (TokenFeatures(1, 2, lowercase=False, triples=False, gazetteers={"city": ["New York"]}), "a"),
         (TokenFeatures(2, 0, shape=False), "a=b|c"),
+        (TokenFeatures(1, 0, pairs=False), "a"),
         (TokenFeatures(0, 1, pairs=False), None),
     ],
 )
 def test_words_are_encoded_as_lists_of_their_names_are(templates, column, way, tmp_path):
-    known = [*SENTENCES, ["a|b", "c", "x=y"], [], ["word[0]=a", "|", "=", "a|b|c"]]
+    known = [*SENTENCES, ["a|b", "c", "x=y"], ["b|c"], [], ["word[0]=a", "|", "=", "a|b|c"]]
     new = [["a", "b|c", "unmet", "York", "a|b", "c"], [], ["Québec", "", "|", "old", "=", "A-1984"], *known]
     labels = [[len(word) for word in x] for x in known]
     if column is not None:

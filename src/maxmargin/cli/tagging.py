@@ -168,7 +168,7 @@ class Tagging(Sequences):
     def _templates(self) -> TokenFeatures:
         args = self.args
         given = {name: vars(args)[name] for name in ("window", "affixes") if vars(args)[name] is not None}
-        given |= {name: False for name in ("shape", "lowercase", "pairs") if vars(args)[f"no_{name}"]}
+        given |= {name: False for name in ("shape", "lowercase", "pairs", "triples") if vars(args)[f"no_{name}"]}
         if args.gazetteers:
             given["gazetteers"] = {
                 Path(path).name.split(".")[0]: [line.strip() for _, line in read_lines(path, args.encoding or "utf-8")]

@@ -17,6 +17,7 @@ TEMPLATES = (
     Parameter("no_shape", False, "bool", "Templates without the pattern of capitals and digits."),
     Parameter("no_lowercase", False, "bool", "Templates that compare words as they are written."),
     Parameter("no_pairs", False, "bool", "Templates without neighbouring pairs."),
+    Parameter("no_triples", False, "bool", "Templates without neighbouring triples of the columns beside the word."),
     Parameter("gazetteers", None, "str", "Files with one phrase per line, with commas between: cities.txt,names.txt."),
 )
 TAGGING: dict[str, tuple[Parameter, ...]] = {

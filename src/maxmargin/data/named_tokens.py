@@ -19,19 +19,18 @@ class Template(NamedTuple):
 
     name: str
     window: int | None = None
-    pairs: bool = False
-    """Whether neighbouring values in the window make features, too."""
+    lengths: tuple[int, ...] = (1,)
+    """1 for the values themselves, 2 and 3 for pairs and triples of neighbours, one of which is the token."""
 
-    def singles(self) -> list[tuple[str, int]]:
-        """What values are called, and how many tokens further on they stand."""
+    def places(self, length: int) -> list[tuple[str, int]]:
+        """What values, or runs of so many, are called, and how many tokens further on they begin."""
+        if length not in self.lengths:
+            return []
         if self.window is None:
             return [(self.name, 0)]
-        return [(f"{self.name}[{by}]", by) for by in range(-self.window, self.window + 1)]
-
-    def doubles(self) -> list[tuple[str, int]]:
-        """The same of pairs; the place is that of the first value."""
-        near = self.singles() if self.pairs else []
-        return [(f"{near[k][0]}|{near[k + 1][0]}", near[k][1]) for k in range(len(near) - 1)]
+        inside = range(-self.window, self.window + 2 - length)
+        begins = [by for by in inside if length == 1 or by <= 0 < by + length]
+        return [("|".join(f"{self.name}[{k}]" for k in range(by, by + length)), by) for by in begins]
 
 
 class Slot(NamedTuple):
@@ -72,12 +71,11 @@ class NamedTokens:
 
     def _names_at(self, at: int) -> Iterator[str]:
         for template, (number, values) in zip(self.templates, self.columns, strict=True):
-            for head, by in template.singles():
-                value = values[number[at + by]]
-                if value is not None:
-                    yield f"{head}={value}"
-            for head, by in template.doubles():
-                yield f"{head}={values[number[at + by]]}|{values[number[at + by + 1]]}"
+            for length in template.lengths:
+                for head, by in template.places(length):
+                    run = [values[k] for k in number[at + by : at + by + length].tolist()]
+                    if None not in run:
+                        yield f"{head}={'|'.join(run)}"
 
     def learned(self, number: dict[str, int]) -> Sequences:
         """The features by their numbers; names that have none yet get the next ones."""
@@ -94,22 +92,20 @@ class NamedTokens:
         return self.numbered(rows, slots, np.concatenate(tables), len(number))
 
     def _features(self) -> Iterator[tuple[np.ndarray, int, int, dict[int, str]]]:
-        """What there is of every template at every place: numbers of values or pairs, how many of them there are, how
+        """What there is of every template at every place: numbers of values or of runs, how many of them there are, how
         many tokens further on to look, and the names of the features that occur."""
         for template, (number, values) in zip(self.templates, self.columns, strict=True):
-            n = len(values)
-            for head, by in template.singles():
-                met = np.unique(number[self.at + by]).tolist()
-                yield number, n, by, {k: f"{head}={values[k]}" for k in met if values[k] is not None}
-            if not template.doubles():
-                continue
-            pairs, place = np.unique(number[:-1] * n + number[1:], return_inverse=True)
-            place = np.append(place, 0)  # no pair begins at the end
-            for head, by in template.doubles():
-                met = np.unique(place[self.at + by])
-                parts = (part.tolist() for part in (met, *np.divmod(pairs[met], n)))
-                found = {k: f"{head}={values[a]}|{values[b]}" for k, a, b in zip(*parts, strict=True)}
-                yield place, pairs.size, by, found
+            row, texts, last = number, values, values  # numbers of runs, and their texts and last values
+            for length in range(1, max(template.lengths) + 1):
+                if length > 1:
+                    keys, row = np.unique(row[:-1] * len(texts) + row[1:], return_inverse=True)
+                    row = np.append(row, 0)  # nothing begins at the end
+                    begin, end = (part.tolist() for part in np.divmod(keys, len(texts)))
+                    texts = [f"{texts[a]}|{last[b]}" for a, b in zip(begin, end, strict=True)]
+                    last = [last[b] for b in end]
+                for head, by in template.places(length):
+                    met = np.unique(row[self.at + by]).tolist()
+                    yield row, len(texts), by, {k: f"{head}={texts[k]}" for k in met if texts[k] is not None}
 
     def numbered(self, rows: list[np.ndarray], slots: list[Slot], table: np.ndarray, n_features: int) -> Sequences:
         """The features that slots have in a table, by the numbers in rows."""
@@ -136,26 +132,27 @@ class TemplateTable:
         self._known: list[_Known] = []
         self._slots: list[Slot] = []
         tables: list[np.ndarray] = []
-        places = [(template.singles(), template.doubles()) for template in templates]
-        named = _by_head(names, [head for pair in places for of in pair for head, _ in of])
+        named = _by_head(
+            names, [head for template in templates for n in template.lengths for head, _ in template.places(n)]
+        )
         row = size = 0
-        for pair in places:
-            known = _Known(*([named[head] for head, _ in of] for of in pair))
-            self._known.append(known)
-            for of, table in zip(pair, (known.table, known.table_of_pairs), strict=True):
-                self._slots += [Slot(row, by, size + s, len(of)) for s, (_, by) in enumerate(of)]
+        for template in templates:
+            places = [template.places(length) for length in range(1, max(template.lengths) + 1)]
+            self._known.append(_Known([[named[head] for head, _ in each] for each in places]))
+            for each, table in zip(places, self._known[-1].tables, strict=True):
+                self._slots += [Slot(row, by, size + s, len(each)) for s, (_, by) in enumerate(each)]
                 tables.append(table.ravel())
-                row += len(of) > 0
+                row += 1
                 size += table.size
         self._table = np.concatenate(tables)
 
     def encode(self, X: NamedTokens) -> Sequences:
         """The features of tokens; those that no name speaks of are left out."""
         rows = []
-        for template, (number, values), known in zip(self.templates, X.columns, self._known, strict=True):
+        for (number, values), known in zip(X.columns, self._known, strict=True):
             rows.append(known.numbers(values)[number])
-            if template.doubles():
-                rows.append(kernels.find_pairs(rows[-1], known.first, known.second))
+            for first, second in known.runs:
+                rows.append(kernels.find_pairs(rows[-1], first, second))
         return X.numbered(rows, self._slots, self._table, self._n_features)
 
 
@@ -179,46 +176,58 @@ def _by_head(names: Collection[Any], heads: list[str]) -> dict[str, _Named]:
 
 
 class _Known:
-    """Numbers for the values that names of one template speak of, and for pairs of them; their features by slot."""
+    """Numbers for the values of a template that names speak of, and for runs of them; their features by slot.
 
-    def __init__(self, singles: list[_Named], doubles: list[_Named]) -> None:
-        number: dict[str | None, int] = {}
-        keys: list[int] = []
-        for values, _ in singles:
-            keys += [number.setdefault(value, len(number)) for value in values]
-        halves = [_halves(*named) for named in doubles]
-        pairs: list[int] = []
-        for firsts, seconds, _ in halves:
-            for a, b in zip(firsts, seconds, strict=True):
-                pairs.append(number.setdefault(a, len(number)) << 32 | number.setdefault(b, len(number)))
-        known, place = np.unique(np.array(pairs, np.int64), return_inverse=True)
-        self._number = number
-        self.table = _table(len(number), np.array(keys, np.int64), [features for _, features in singles])
-        self.table_of_pairs = _table(known.size, place, [features for _, _, features in halves])
-        self.first = np.searchsorted(known >> 32, np.arange(len(number) + 2))
-        self.second = known & 0xFFFFFFFF
+    A run of two values has the number of a pair of numbers, one of three that of a pair of runs of two.
+    """
+
+    def __init__(self, named: list[list[_Named]]) -> None:
+        """``named`` has what stands in names: for each length of runs, by slot."""
+        self._number: dict[str | None, int] = {}
+        for texts, _ in named[0]:
+            for text in texts:
+                self._number.setdefault(text, len(self._number))
+        read = [self._read(slots, length) for length, slots in enumerate(named, 1)]
+        numbers = [np.array(values, np.int64).reshape(-1, length) for length, (values, _, _) in enumerate(read, 1)]
+        n = len(self._number)
+        self.runs: list[tuple[np.ndarray, np.ndarray]] = []
+        self.tables: list[np.ndarray] = []
+        for length, (slots, (_, slot, features)) in enumerate(zip(named, read, strict=True), 1):
+            if length > 1:
+                pairs = [values[:, :-1] << 32 | values[:, 1:] for values in numbers]
+                known = np.unique(np.concatenate([each.ravel() for each in pairs]))
+                numbers = [np.searchsorted(known, each) for each in pairs]
+                self.runs.append((np.searchsorted(known >> 32, np.arange(n + 2)), known & 0xFFFFFFFF))
+                n = known.size
+            table = np.full((n + 1, len(slots)), -1, np.int32)  # the last row is for what is not known
+            table[numbers.pop(0)[:, 0], slot] = features
+            self.tables.append(table)
+
+    def _read(self, slots: list[_Named], length: int) -> tuple[list[int], list[int], list[int]]:
+        """Runs of so many values, one after another, and their slots and features."""
+        numbers: list[int] = []
+        slot: list[int] = []
+        features: list[int] = []
+        for s, (texts, numbered) in enumerate(slots):
+            for text, feature in zip(texts, numbered, strict=True):
+                for run in self._cuts(text, length):
+                    numbers += run
+                    slot.append(s)
+                    features.append(feature)
+        return numbers, slot, features
+
+    def _cuts(self, text: str, length: int) -> list[list[int]]:
+        """All ways to read text as a run of values that have names of their own: "a|b|c" may be two pairs."""
+        if length == 1:
+            return [[self._number[text]]] if text in self._number else []
+        found = []
+        at = text.find("|")
+        while at >= 0:
+            if text[:at] in self._number:
+                found += [[self._number[text[:at]], *rest] for rest in self._cuts(text[at + 1 :], length - 1)]
+            at = text.find("|", at + 1)
+        return found
 
     def numbers(self, values: list[str | None]) -> np.ndarray:
         """The number of each value, one more than all of them for those that are not known."""
         return np.fromiter(map(self._number.get, values, repeat(len(self._number))), np.int32, len(values))
-
-
-def _halves(texts: list[str], features: list[int]) -> tuple[list[str], list[str], list[int]]:
-    """First and second values of pairs, and their features; text that is of several pairs ("a|b|c") is of each."""
-    firsts, seconds, found = [], [], []
-    for text, feature in zip(texts, features, strict=True):
-        at = text.find("|")
-        while at >= 0:
-            firsts.append(text[:at])
-            seconds.append(text[at + 1 :])
-            found.append(feature)
-            at = text.find("|", at + 1)
-    return firsts, seconds, found
-
-
-def _table(n: int, keys: np.ndarray, features: list[list[int]]) -> np.ndarray:
-    """Features by key and slot, given slot by slot; the last row is for what is not known."""
-    table = np.full((n + 1, len(features)), -1, np.int32)
-    slot = np.repeat(np.arange(len(features)), [len(each) for each in features])
-    table[keys, slot] = [feature for each in features for feature in each]
-    return table

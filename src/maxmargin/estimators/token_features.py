@@ -38,7 +38,9 @@ class TokenFeatures(TransformerMixin, BaseEstimator):
     lowercase : bool
         Whether words and affixes are compared in lower case; shapes tell capitals all the same.
     pairs : bool
-        Whether neighbouring pairs of words, and of the other columns, are features, too.
+        Whether pairs of the word and its neighbours, and the same pairs of the other columns, are features, too.
+    triples : bool
+        Whether the other columns have features of three neighbours, too, with the token among them.
     columns : sequence of str, optional
         Names of the columns of a token, the word first. Of tuples "word", "column1", … if not given; of dicts all keys.
     gazetteers : dict of name to phrases, optional
@@ -57,6 +59,7 @@ class TokenFeatures(TransformerMixin, BaseEstimator):
     shape: bool = True
     lowercase: bool = True
     pairs: bool = True
+    triples: bool = True
     columns: Sequence[str] | None = None
     gazetteers: Mapping[str, Sequence[str]] | None = None
 
@@ -64,7 +67,7 @@ class TokenFeatures(TransformerMixin, BaseEstimator):
         """Check the settings; there is nothing to learn."""
         whole("window", self.window, 0, 100)
         whole("affixes", self.affixes, 0, 100)
-        for name in ("shape", "lowercase", "pairs"):
+        for name in ("shape", "lowercase", "pairs", "triples"):
             switch(name, getattr(self, name))
         columns, gazetteers = self.columns, {} if self.gazetteers is None else self.gazetteers
         if columns is not None and (isinstance(columns, str) or not isinstance(columns, Sequence) or not columns):
@@ -91,7 +94,8 @@ class TokenFeatures(TransformerMixin, BaseEstimator):
         (first, words), *others = ((name, margins.around(column)) for name, column in columns.items())
         plain = Column(words.number, list(map(str.lower, words.values))) if self.lowercase else words
         for name, column in [(first, plain), *others]:
-            yield Template(name, self.window, self.pairs), column
+            triples = self.triples and name != first
+            yield Template(name, self.window, (1,) + (2,) * self.pairs + (3,) * triples), column
         for k in range(1, self.affixes + 1):
             first_k = [value[:k] if len(value) >= k else None for value in plain.values]
             last_k = [value[-k:] if len(value) >= k else None for value in plain.values]
