@@ -93,7 +93,10 @@ def test_labels_of_segments_are_noticed(folder, tmp_path, capsys):
 
 def test_columns_of_universal_files_keep_their_names(tmp_path, capsys):
     path = written(tmp_path / "u.conllu", SENTENCES, "1\t{word}\t_\t{label}\t{tag}\t_\t_\t_\t_\t_")
-    answer(capsys, "train", path, "-o", tmp_path / "m.mm", "--columns", "FORM,XPOS,UPOS")
+    assert main(["train", str(path), "-o", str(tmp_path / "m.mm")]) == 0
+    assert "  FORM; labels: UPOS\n" in capsys.readouterr().err
+    assert main(["train", str(path), "-o", str(tmp_path / "m.mm"), "--columns", "FORM,XPOS,UPOS"]) == 0
+    assert "  FORM, XPOS; labels: UPOS\n" in capsys.readouterr().err
     names = mm.load(tmp_path / "m.mm").feature_names_
     assert "XPOS[0]=NNP" in names and "word[0]=ada" in names
     assert main(["predict", str(tmp_path / "m.mm"), str(path), "--quiet"]) == 0

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from maxmargin import SequenceSVM
 from maxmargin.metrics import calibration_error, reliability_bins
 from maxmargin.plots import reliability
 
@@ -60,3 +61,8 @@ def test_the_diagram_shows_the_bins_and_compares_models():
     assert reliability(right, p, ax=ax, n_bins=4, name="two", strategy="quantile") is ax
     assert len(ax.lines) == 3
     assert [text.get_text().split(":")[0] for text in ax.get_legend().get_texts()] == ["one", "two"]
+
+
+def test_an_estimator_is_no_labels():
+    with pytest.raises(TypeError, match="y_true must hold labels, got SequenceSVM"):
+        calibration_error(SequenceSVM(), [["a"]], ["A"])

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
-from ..data.conll import Conll, Located, conll_lines, open_conll
+from ..data.conll import UNIVERSAL, Conll, Located, conll_lines, open_conll
 from ..data.encoded_text import read_lines
 from ..data.errors import DataError, named_sequence
 from ..data.opening import kind_of
@@ -285,7 +285,8 @@ class Tagging(Sequences):
     def rows(self, facts: dict[str, Any]) -> list[tuple[str, str]]:
         rows = super().rows(facts)
         if facts.get("columns"):
-            *tokens, label = map(str, facts["columns"])
+            names = dict(enumerate(UNIVERSAL)) if self._conll(self.args.data).universal else {}
+            *tokens, label = (str(names.get(column, column)) for column in facts["columns"])
             rows.insert(0, ("columns", f"{', '.join(tokens)}; labels: {label}"))
         if facts.get("tuned"):
             tried = ", ".join(f"{step['C']:g}" for step in facts["tuned"])

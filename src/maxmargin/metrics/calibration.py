@@ -145,6 +145,11 @@ def _top(y_true: Any, probabilities: Any, classes: Iterable[Any]) -> tuple[np.nd
 
 
 def _labels(y: Any) -> Sequence[Any]:
+    if not isinstance(y, Iterable):
+        raise TypeError(
+            f"y_true must hold labels, got {type(y).__name__}. Give the labels of X, tagger.predict_proba(X) and "
+            "tagger.classes_."
+        )
     return y.tolist() if hasattr(y, "tolist") else list(y)
 
 
