@@ -386,6 +386,8 @@ class SemiMarkovOracle:
 
     def _check_allowed(self, first: np.ndarray, found: Segmentation, message: str) -> None:
         """Complain of neighbouring segments whose labels must not be neighbours."""
+        if self.model.forbidden is None:
+            return
         begins = np.flatnonzero(found.length)
         at = np.searchsorted(begins, first)
         fault = first_fault(at, found.labels[begins], self.model._sizes()[0], self.model.forbidden)
