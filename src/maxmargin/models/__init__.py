@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..extensions import attribute
+from .assignment import Assignment
 from .bags import Bags
 from .chain import Chain
 from .classes import Multiclass
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from ..vision.models import Reconfigurable as Reconfigurable
 
 __all__ = [
+    "Assignment",
     "Bags",
     "Chain",
     "Graph",
