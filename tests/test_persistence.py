@@ -134,6 +134,16 @@ def test_round_trip_keeps_class_weights_costs_and_feature_names(rng, tmp_path):
     assert np.array_equal(loaded.predict(table), fitted.predict(table))
 
 
+def test_round_trip_keeps_answers_that_are_empty(tmp_path):
+    """Where all tokens are outside, an answer has no segment at all."""
+    model = mm.models.SemiMarkov(2, 1, max_length=1, outside=1)
+    X, Y = [np.array([[1.0], [2.0]]), np.array([[2.0]])], [[(0, 1, 0), (1, 2, 0)], [(0, 1, 0)]]
+    svm = mm.StructuralSVM(model, C=0.01, random_state=0).fit(X, Y)
+    assert {len(answer) for answer in svm._alpha.labels} == {0}
+    svm.save(tmp_path / "m.mm")
+    assert mm.load(tmp_path / "m.mm").certify(X, Y) == svm.certificate_
+
+
 def test_loaded_model_warm_starts_where_it_stopped(data, tmp_path):
     X, y = data
     fitted = LinearSVC(tol=1e-6, warm_start=True, solver="dual_coordinate", random_state=0).fit(X, y)

@@ -461,6 +461,7 @@ def _part(kind: _Part, content: dict[str, Any]) -> Any:
     return made
 
 
+_COLUMNS = 8  # more than rows of any answer have
 # Kinds of answers that a file can hold: how they are recognised, and how they are made from an array again.
 _ANSWERS: dict[str, tuple[Callable[[Any], bool], Callable[[np.ndarray], Any]]] = {
     "number": (lambda label: isinstance(label, int | np.integer), lambda array: array.item()),
@@ -534,7 +535,8 @@ def _unpacked(packed: dict[str, Any]) -> list[Any]:
     _, make = _ANSWERS[packed["kind"]]
     values, shapes = packed["values"], packed["shapes"].tolist()
     sizes = [math.prod(shape) for shape in shapes]  # of Python's numbers, which do not overflow
-    if sum(sizes) != values.size or any(not 0 <= size <= values.size for shape in shapes for size in shape):
+    most = max(values.size, _COLUMNS)  # where an answer has no rows, its columns are still there
+    if sum(sizes) != values.size or any(not 0 <= size <= most for shape in shapes for size in shape):
         raise ValueError("the shapes of answers are not those of their values")
     if packed["kind"] != "array" and packed["shapes"].shape[1] != (packed["kind"] != "number"):
         raise ValueError(f"answers of kind {packed['kind']} have {packed['shapes'].shape[1]} axes")

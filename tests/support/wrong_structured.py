@@ -230,6 +230,8 @@ CASES = [
     Wrong("order and slack", "rescaling", tag(SEQUENCES, order=2, rescaling="slack"), ValueError, "chains of order 1", "give order=1"),
     Wrong("order without pairs", "transitions", lambda _: models.Chain(order=2, transitions=False), ValueError, "order=2 has weights for pairs", "leave transitions=True"),
     Wrong("labels for segments", "Y", cut([0, 0, 1]), ValueError, r"Y\[0\].*got \[0, 0, 1\]", r"segments \(start, end, label\)"),
+    Wrong("segments without limit", "max_length", cut([(0, 3, 0)], max_length=10**9), ValueError, "max_length=1000000000", "lengths=False"),
+    Wrong("labels not numbered", "Y", learn(models.Chain(), [NODES], [[0, 1, 2**40]]), ValueError, r"Y\[0\] has the label 1099511627776", "Number those that occur"),
     Wrong("ragged segments", "Y", cut([(0, 1, 0), (1, 3)]), ValueError, r"got \[\(0, 1, 0\), \(1, 3\)\]", "of whole numbers"),
     Wrong("segments None", "Y", cut(None), ValueError, "got None", "list of segments"),
     Wrong("segments of half tokens", "Y", cut([(0, 1.5, 1)]), ValueError, r"got \[\(0, 1\.5, 1\)\]", "of whole numbers"),

@@ -25,6 +25,7 @@ ModelT = TypeVar("ModelT")
 
 LOSSES = ("hamming", "normalized_hamming")
 NO_LABELS = np.empty(0, np.int32)
+_MOST_LABELS = 1_000_000  # what nobody means
 
 
 def as_weights(w: object, n_weights: int) -> np.ndarray:
@@ -82,7 +83,14 @@ def n_labels(Y: Sequence[object], cost: Any) -> int:
     """How many labels there are: as the table of costs says, or one more than the largest label."""
     if not isinstance(cost, str):
         return len(cost)
-    return 1 + max((int(check_labels(y, np.inf, f"Y[{i}]").max(initial=0)) for i, y in enumerate(Y)), default=0)
+    largest = [int(check_labels(y, np.inf, f"Y[{i}]").max(initial=0)) for i, y in enumerate(Y)]
+    most = max(largest, default=0)
+    if most >= _MOST_LABELS:
+        raise ValueError(
+            f"Y[{largest.index(most)}] has the label {most}: labels are numbers from 0 on, and there are weights for "
+            "all of them and their pairs. Number those that occur (SequenceSVM does), or give n_labels."
+        )
+    return 1 + most
 
 
 def joined(models: Sequence[ModelT], same: Sequence[str], most: Sequence[str]) -> ModelT:

@@ -23,6 +23,7 @@ from .sequence_model import SequenceModel, block, switches
 
 _LOSSES = ("hamming", "normalized_hamming", "segments")
 _NOWHERE = -1
+_MOST_LENGTHS = 100_000_000  # weights of lengths, of all labels
 
 
 class Segmentation(NamedTuple):
@@ -143,6 +144,11 @@ class SemiMarkov(SequenceModel):
                 sized.n_labels = 1 + max(int(rows[:, 2].max(initial=0)), self.outside or 0)
             if self.max_length is None:
                 sized.max_length = int((rows[:, 1] - rows[:, 0]).max(initial=1))
+        if sized.lengths and sized.longest * sized._sizes()[0] > _MOST_LENGTHS:
+            raise ValueError(
+                f"max_length={sized.longest} makes as many weights of lengths for each of {sized.n_labels} labels. "
+                "Give the longest segments that there are, or lengths=False: then it may be any number."
+            )
         sized._check_labels()
         return sized
 
