@@ -5,6 +5,8 @@ examples:
   maxmargin train train.svm -o model.mm --test test.svm
   maxmargin predict model.mm new.svm -o answers.txt
   maxmargin report model.mm test.svm -o report.html
+  maxmargin train train.conll -o ner.mm --segments iob2 --test test.conll
+  maxmargin predict ner.mm news.txt
   maxmargin train photos/ -o scenes.mm --test others/
   maxmargin train photos/ -o parts.mm --task parts --test others/
   maxmargin train photos/ --boxes boxes.csv -o cats.mm --holdout 0.2
