@@ -217,6 +217,24 @@ def test_a_label_that_nothing_may_follow_comes_last(order, rng):
         assert model.margins([x], w, [best])[0].min() == pytest.approx(everything[0] - everything[1])
 
 
+@pytest.mark.parametrize("order", [1, 2])
+def test_where_nothing_is_allowed_every_question_says_so(order, rng):
+    """Label 1 may end a sequence, and nothing leads there from label 0, with which it must begin."""
+    model = Chain(
+        2, 2, forbidden=[[0, 1], [0, 0]], forbidden_start=[False, True], forbidden_end=[True, False], order=order
+    )
+    w = rng.normal(size=model.n_weights)
+    for n in (1, 2, 4):
+        x = rng.normal(size=(n, 2))
+        for ask in (
+            lambda x=x: model.predict(x, w),
+            lambda x=x: model.k_best(x, w, 2),
+            lambda x=x, n=n: model.margins([x], w, [np.zeros(n, int)]),
+        ):
+            with pytest.raises(ValueError, match=f"{n} tokens, and every labelling of that length is forbidden"):
+                ask()
+
+
 @pytest.mark.parametrize("forbid", [False, True])
 def test_kernels_of_second_order_equal_their_source(forbid, rng):
     forbidden = np.array([[False, False, True], [False] * 3, [True, False, False]]) if forbid else None

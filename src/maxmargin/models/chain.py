@@ -220,9 +220,13 @@ class Chain(SequenceModel):
         X = Sequences.of(X, d)
         y = labelling.concatenated(Y, np.diff(X.offsets), K)
         if self.order == 1:
-            return labelling.split(viterbi.margins(*self._arguments(X, w), y), X.offsets)
-        parts = enumerate(labelling.split(y, X.offsets))
-        return [restricted.margins(self._search_of(X.alone(i), w), labels, K) for i, labels in parts]
+            found = labelling.split(viterbi.margins(*self._arguments(X, w), y), X.offsets)
+        else:
+            parts = enumerate(labelling.split(y, X.offsets))
+            found = [restricted.margins(self._search_of(X.alone(i), w), labels, K) for i, labels in parts]
+        if any(np.isnan(margins).any() for margins in found):
+            self.scored(X, w)  # says what is wrong
+        return found
 
     def runners_up(self, X: Sequences, w: np.ndarray, y: np.ndarray) -> list[tuple[np.ndarray, float]]:
         """For each token of one sequence the best labelling with another label there than in y, and its score.
