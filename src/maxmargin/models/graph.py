@@ -221,24 +221,26 @@ class GraphOracle(labelling.LabellingOracle):
         visit, costs = (self.graphs.order, self.graphs.parent_edge), (self.cost, self.scale, self.y)
         found = np.flatnonzero(trees)
         kernels.search_forests(*self.data, *visit, w, self.layout, self.pairs, ids[found], *costs, first[found], flat)
-        loopy = np.flatnonzero(~trees)
-        if self.may_cut:
-            loopy = np.array([p for p in loopy.tolist() if not self._cut(p, ids, w, first, flat, excess)], np.int64)
-        if loopy.size:
+        loopy = []
+        for p in np.flatnonzero(~trees).tolist():
+            by_cut = self._cut(int(ids[p]), w) if self.may_cut else None
+            if by_cut is None:
+                loopy.append(p)
+            else:
+                flat[first[p] : first[p + 1]], excess[p] = by_cut
+        if loopy:
             if not self.messages.size:
                 self.messages = np.zeros((len(self.graphs.edges), 2, self.n_labels), np.float32)
-            missed = np.empty(loopy.size)
+            missed = np.empty(len(loopy))
             trws.search_graphs(
                 *self.data, w, self.layout, self.pairs, ids[loopy], *costs, self.messages, first[loopy], flat, missed
             )
             excess[loopy] = missed
         return excess if excess.any() else None
 
-    def _cut(
-        self, p: int, ids: np.ndarray, w: np.ndarray, first: np.ndarray, flat: np.ndarray, excess: np.ndarray
-    ) -> bool:
-        """Label one graph by cuts, if they may do it."""
-        i = int(ids[p])
+    def _cut(self, i: int, w: np.ndarray) -> tuple[np.ndarray, float] | None:
+        """Labels of one graph by cuts, and by how much better ones may exceed them; None where message passing is to
+        label it."""
         a, b = self.first_token[i], self.first_token[i + 1]
         e0, e1 = self.graphs.edge_offsets[i], self.graphs.edge_offsets[i + 1]
         K = self.n_labels
@@ -247,7 +249,7 @@ class GraphOracle(labelling.LabellingOracle):
         moves = {"swap": cuts.swap, "expansion": cuts.expansion}.get(self.model.inference)
         if moves is None and not cuts.submodular(tables):
             if self.model.inference == "auto":
-                return False
+                return None
             raise OracleError(
                 f"At these weights the labels of some edge of example {i} would rather differ, and a cut cannot find "
                 'the best labelling. inference="auto" goes on with approximate searches.',
@@ -257,12 +259,10 @@ class GraphOracle(labelling.LabellingOracle):
         kernels.node_scores(self.tokens, a, b, K, w, self.layout[0], self.cost, self.scale[i], self.y, unary)
         if i not in self.networks:
             self.networks[i] = cuts.Network(b - a, self.graphs.edges[e0:e1])
-        if moves is None:
-            labels, _, missed = cuts.best_binary(unary, tables, self.networks[i])
-        else:
-            labels, missed = moves(unary, tables, self.networks[i])[0], np.inf
-        flat[first[p] : first[p + 1]], excess[p] = labels, missed
-        return True
+        if moves is not None:
+            return moves(unary, tables, self.networks[i])[0], np.inf
+        labels, _, missed = cuts.best_binary(unary, tables, self.networks[i])
+        return labels, missed
 
     def differences(self, ids: np.ndarray, first: np.ndarray, flat: np.ndarray, indptr: np.ndarray) -> Any:
         return kernels.differences(
