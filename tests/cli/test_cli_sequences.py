@@ -440,6 +440,10 @@ def test_a_model_of_universal_dependencies_reads_their_columns(tmp_path, capsys)
     assert read_conll(tmp_path / "a.conll") == ([[("va", "VERB"), ("al", "ADP")]], [["VERB", "ADP"]])
     proved, _ = answer(capsys, "certify", tmp_path / "m.mm", tmp_path / "es.conllu")
     assert proved["proved"]
+    (tmp_path / "bare.conllu").write_text("\n".join(rows).replace("VERB", "_").replace("ADP", "_") + "\n\n")
+    said, _ = answer(capsys, "predict", tmp_path / "m.mm", tmp_path / "bare.conllu", "-o", tmp_path / "b.conll")
+    assert said["value"] is None, "a label that is not known is none"
+    assert read_conll(tmp_path / "b.conll") == ([["va", "al"]], [["VERB", "ADP"]])
 
 
 def test_forms_that_work(folder, tmp_path, capsys):

@@ -204,7 +204,9 @@ class Tagging(Sequences):
             *tokens, label = (k + width if k < 0 else k for k in numbered)
             if not 0 <= label < width or label in tokens:
                 return bare
-        return Conll(where(paths), columns, **reading)
+        full = Conll(where(paths), columns, **reading)
+        first = next(full.located())
+        return bare if set(first.labels) == {"_"} and "_" not in self.model.classes_ else full
 
     # Training
 
