@@ -32,7 +32,8 @@ class Results:
         return self.data["cells"]
 
     def put(self, key: str, cell: dict[str, Any]) -> None:
-        self.data["environment"] = environment()
+        before = self.data["environment"].get("packages", {})
+        self.data["environment"] = environment(before)
         self.cells[key] = {"measured": datetime.now(UTC).isoformat(timespec="seconds")} | cell
         self.path.parent.mkdir(parents=True, exist_ok=True)
         # Written aside and renamed: an interrupted run leaves the old file or the new one, never half.
@@ -63,14 +64,15 @@ def measure(
     print(f"{time.perf_counter() - start:7.1f} s  results in {found.path.name} and its tables")
 
 
-def environment() -> dict[str, Any]:
-    """Versions and processor: what a reader needs to weigh the seconds."""
+def environment(before: dict[str, str] | None = None) -> dict[str, Any]:
+    """Versions and processor: what a reader needs to weigh the seconds; cells measured before had other packages."""
+    installed = {each.name: each.version for each in importlib.metadata.distributions()}
     return {
         "python": platform.python_version(),
         "system": platform.system(),
         "processor": _processor(),
         "cores": os.cpu_count(),
-        "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
+        "packages": (before or {}) | {name: installed[name] for name in PACKAGES if name in installed},
     }
 
 

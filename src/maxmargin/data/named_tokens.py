@@ -21,6 +21,8 @@ class Template(NamedTuple):
     window: int | None = None
     lengths: tuple[int, ...] = (1,)
     """1 for the values themselves, 2 and 3 for pairs and triples of neighbours, one of which is the token."""
+    affix: int = 0
+    """How many first characters of the values of the first template count, or for negative numbers last ones."""
 
     def places(self, length: int) -> list[tuple[str, int]]:
         """What values, or runs of so many, are called, and how many tokens further on they begin."""
@@ -31,6 +33,13 @@ class Template(NamedTuple):
         inside = range(-self.window, self.window + 2 - length)
         begins = [by for by in inside if length == 1 or by <= 0 < by + length]
         return [("|".join(f"{self.name}[{k}]" for k in range(by, by + length)), by) for by in begins]
+
+    def of(self, values: list[Any]) -> list[Any]:
+        """What counts of values: all, or their affixes, which values may be too short to have."""
+        k = self.affix
+        if k > 0:
+            return [value[:k] if len(value) >= k else None for value in values]
+        return [value[k:] if len(value) >= -k else None for value in values] if k else values
 
 
 class Slot(NamedTuple):
@@ -73,7 +82,7 @@ class NamedTokens:
         for template, (number, values) in zip(self.templates, self.columns, strict=True):
             for length in template.lengths:
                 for head, by in template.places(length):
-                    run = [values[k] for k in number[at + by : at + by + length].tolist()]
+                    run = template.of([values[k] for k in number[at + by : at + by + length].tolist()])
                     if None not in run:
                         yield f"{head}={'|'.join(run)}"
 
@@ -95,7 +104,7 @@ class NamedTokens:
         """What there is of every template at every place: numbers of values or of runs, how many of them there are, how
         many tokens further on to look, and the names of the features that occur."""
         for template, (number, values) in zip(self.templates, self.columns, strict=True):
-            row, texts, last = number, values, values  # numbers of runs, and their texts and last values
+            row, texts, last = number, template.of(values), values  # numbers of runs, their texts and last values
             for length in range(1, max(template.lengths) + 1):
                 if length > 1:
                     keys, row = np.unique(row[:-1] * len(texts) + row[1:], return_inverse=True)
@@ -144,13 +153,27 @@ class TemplateTable:
                 tables.append(table.ravel())
                 row += 1
                 size += table.size
+        words = [*self._known[0].values(), ""]  # the last one stands for all that is not known
+        self._affixes = [
+            known.numbers(template.of(words)) for template, known in zip(templates, self._known, strict=True)
+        ]
         self._table = np.concatenate(tables)
 
     def encode(self, X: NamedTokens) -> Sequences:
         """The features of tokens; those that no name speaks of are left out."""
         rows = []
-        for (number, values), known in zip(X.columns, self._known, strict=True):
-            rows.append(known.numbers(values)[number])
+        words = self._known[0].numbers(X.columns[0].values)
+        new = np.flatnonzero(words == len(self._known[0].values()))
+        new_words = [X.columns[0].values[k] for k in new.tolist()]
+        for template, (number, values), known, affixes in zip(
+            self.templates, X.columns, self._known, self._affixes, strict=True
+        ):
+            if template.affix:
+                numbers = affixes[words]
+                numbers[new] = known.numbers(template.of(new_words))
+            else:
+                numbers = known.numbers(values)
+            rows.append(numbers[number])
             for first, second in known.runs:
                 rows.append(kernels.find_pairs(rows[-1], first, second))
         return X.numbered(rows, self._slots, self._table, self._n_features)
@@ -227,6 +250,10 @@ class _Known:
                 found += [[self._number[text[:at]], *rest] for rest in self._cuts(text[at + 1 :], length - 1)]
             at = text.find("|", at + 1)
         return found
+
+    def values(self) -> Collection[Any]:
+        """All that have numbers, in their order."""
+        return self._number.keys()
 
     def numbers(self, values: list[str | None]) -> np.ndarray:
         """The number of each value, one more than all of them for those that are not known."""

@@ -97,10 +97,8 @@ class TokenFeatures(TransformerMixin, BaseEstimator):
             triples = self.triples and name != first
             yield Template(name, self.window, (1,) + (2,) * self.pairs + (3,) * triples), column
         for k in range(1, self.affixes + 1):
-            first_k = [value[:k] if len(value) >= k else None for value in plain.values]
-            last_k = [value[-k:] if len(value) >= k else None for value in plain.values]
-            yield Template(f"prefix{k}"), Column(words.number, first_k)
-            yield Template(f"suffix{k}"), Column(words.number, last_k)
+            yield Template(f"prefix{k}", affix=k), plain
+            yield Template(f"suffix{k}", affix=-k), plain
         if self.shape:
             yield Template("shape"), Column(words.number, word_shapes(words.values))
         for name, listed in (self.gazetteers or {}).items():
