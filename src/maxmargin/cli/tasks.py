@@ -139,7 +139,7 @@ def chosen(args: argparse.Namespace, say: Callable[[str], None]) -> Task:
     from ..data.opening import kind_of
     from .files import named, open_source, where
     from .rows import guess_task
-    from .tagging import has_token_lines
+    from .token_files import has_token_lines
 
     if has_token_lines(args.data):
         say(f"Task: sequence, because {named(args.data)} has a token per line (--task says otherwise).")
