@@ -256,7 +256,9 @@ def files_section(cells: list[Cell]) -> str:
 
 FILES = """\
 *maxmargin from files* reads a CoNLL file, makes features from templates (`TokenFeatures`) and trains; it tags lists of
-raw words. CRFsuite is given lists of attribute strings that are ready, in training and in tagging.
+raw words. Its first prediction, which makes a table of the features, counts as training. CRFsuite is given lists of
+attribute strings that are ready, in training and in tagging. Templates and C were chosen on training sentences alone,
+by `benchmarks/choose_templates.py`.
 """
 
 
