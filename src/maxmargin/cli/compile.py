@@ -170,6 +170,7 @@ def _ranking(X: Any, kind: object, thorough: bool) -> None:
 
 def _sequences(X: Any, kind: Any, thorough: bool) -> None:
     from .. import SequenceSVM, StructuralSVM
+    from ..features import TokenFeatures
     from ..models import SemiMarkov
 
     ends = range(0, _ROWS, 6)
@@ -177,6 +178,7 @@ def _sequences(X: Any, kind: Any, thorough: bool) -> None:
     words = [[f"word {k}" for k in part] for part in labels]
     for given in (sequences, words):
         _used(SequenceSVM(), given, labels)
+    _used(SequenceSVM(features=TokenFeatures()), words, labels)
     _used(SequenceSVM(order=2), sequences, labels)
     segments = [[(0, 3, int(y[0])), (3, 6, int(y[3]))] for y in labels]
     _used(StructuralSVM(SemiMarkov()), sequences, segments)
