@@ -4,8 +4,9 @@ Every kernel releases the GIL, is cached on disk, and also runs as plain Python 
 Sums are kept in float64 whatever the storage type. ``fastmath`` is given only to contiguous reductions
 and without the flags that would change the meaning of NaN or infinity.
 
-Helpers that run once per row are ``inlined``: a call that is not costs more than a short row, because every
-array it is handed has its references counted.
+Helpers that run once per row are ``inlined``: a call that is not costs more than a short row, because every array it
+is handed has its references counted, by an atomic operation each. Inlined helpers do without Numba's runtime, which
+counts: they must neither make nor return an array.
 """
 
 import warnings
@@ -34,6 +35,6 @@ _OPTIONS = {"nogil": True, "cache": _kept_on_disk(), "error_model": "numpy"}
 
 compiled = numba.njit(**_OPTIONS)
 compiled_sum = numba.njit(**_OPTIONS, fastmath={"reassoc", "contract", "arcp", "nsz"})
-inlined = numba.njit(**_OPTIONS, forceinline=True)
+inlined = numba.njit(**_OPTIONS, forceinline=True, _nrt=False)
 
 first_time.register()

@@ -86,7 +86,7 @@ def _merge(keys, values, a, b, c, to_keys, to_values, at):
     return at
 
 
-@inlined
+@compiled
 def rooms_for(longest):
     """Working memory of ``put_merged``: keys, values, twice, and where runs begin."""
     keys = np.empty((2, longest), np.int64)

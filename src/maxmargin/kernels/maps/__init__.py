@@ -41,7 +41,7 @@ def _of_map(name):
         kind = next(type(a) for a in arguments if type(a) in MAPS)
         return getattr(MAPS[kind], name)(*arguments)
 
-    @overload(called, jit_options={"error_model": "numpy", "forceinline": True}, strict=False)
+    @overload(called, jit_options={"error_model": "numpy", "forceinline": True, "_nrt": False}, strict=False)
     def _(*arguments):
         kind = next(a.instance_class for a in arguments if isinstance(a, types.NamedTuple | types.NamedUniTuple))
         return getattr(MAPS[kind], name)
