@@ -61,7 +61,7 @@ def _lowest(values, lanes):
     return low
 
 
-@inlined
+@compiled
 def _highest(scores):
     """The largest score of a map."""
     line = scores[0].copy()
