@@ -17,7 +17,7 @@ import numpy as np
 from ..rounding import UNIT
 from . import compiled
 from .chains import node_scores
-from .graphs import edge_tables
+from .graphs import edge_tables, most
 from .vectors import two_sum
 
 _PASSES = 100
@@ -262,12 +262,7 @@ def search_graphs(tokens, offsets, graph, w, layout, pairs, ids, cost, scale, y,
     edges, edge_offsets, edge_features = graph
     bias, pair_at = layout
     n_labels = pairs.shape[0]
-    most_nodes = 0
-    most_edges = 1
-    for p in range(ids.size):
-        i = ids[p]
-        most_nodes = max(most_nodes, offsets[i + 1] - offsets[i])
-        most_edges = max(most_edges, edge_offsets[i + 1] - edge_offsets[i])
+    most_nodes, most_edges = most(offsets, ids), max(most(edge_offsets, ids), 1)
     constant = edge_features.shape[1] == 0
     tables = np.empty((2, 1 if constant else most_edges, n_labels, n_labels))
     unary = np.empty((most_nodes, n_labels))
