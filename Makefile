@@ -72,6 +72,7 @@ bench: need-data $(VENV)/.for-bench
 	$(BIN)/python benchmarks/hard.py
 	$(BIN)/python benchmarks/cold_start.py
 	$(BIN)/python benchmarks/structured.py
+	$(BIN)/python benchmarks/graphs.py
 	$(BIN)/python benchmarks/calibration.py
 	$(BIN)/python benchmarks/out_of_core.py
 	$(BIN)/python benchmarks/latent.py
