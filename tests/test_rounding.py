@@ -8,7 +8,7 @@ import exact
 import numpy as np
 import pytest
 
-from maxmargin.constraints import Searched, SharedSlack
+from maxmargin.constraints import Searched, SharedSlack, small
 from maxmargin.constraints.sums import DualSums
 from maxmargin.data.arrays import as_rows
 from maxmargin.kernels import vectors
@@ -30,6 +30,13 @@ REGULARIZERS = {
     "bounded": (Bounded(-0.3, upper=0.7), exact.Quadratic(D, floor=[-0.3] * D, ceiling=[0.7] * D)),
     "group": (GroupNorm(GROUPS, 0.3, l2=0.1), exact.Groups(GROUPS, 0.3, 0.1)),
 }
+
+
+@pytest.fixture(autouse=True, params=["arrays", "kernels"])
+def sums(request, monkeypatch):
+    """Small problems are summed in array code, all others by kernels: both know their errors."""
+    if request.param == "kernels":
+        monkeypatch.setattr(small, "_SMALL", 0)
 
 
 def spread_out(rng, shape):

@@ -7,7 +7,7 @@ from compiled import equals_its_source
 from generators import covariance, many_classes, shared_slack, two_classes
 
 from maxmargin.checks import check_constraints
-from maxmargin.constraints import SharedSlack
+from maxmargin.constraints import SharedSlack, small
 from maxmargin.data.arrays import as_rows
 from maxmargin.kernels import bags, classes, maps, order, pairs, rows as row_kernels, scalar, shared, simplex
 from maxmargin.losses import EpsilonInsensitive, LossShape, SmoothedHinge, SquaredEpsilonInsensitive, SquaredHinge
@@ -178,6 +178,21 @@ def test_combine_and_total_loss_equal_their_source(sparse, rng):
     alpha = c.feasible(rng.normal(size=c.dual_shape))
     equals_its_source(classes.total_loss, *c.kernel_arguments(), rng.normal(size=c.n_weights))
     equals_its_source(classes.bounded_combine, c.rows.arrays, c.label, alpha, *np.zeros((3, c.n_weights)))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_small_problems_in_array_code_come_to_what_kernels_find(sparse, rng, monkeypatch):
+    for c in [*_scalar_problems(rng, sparse), _shared_problem(rng, sparse), _class_problem(rng, sparse)]:
+        w, wanted = rng.normal(size=c.n_weights), 2.0 * rng.normal(size=c.dual_shape)
+        found = {}
+        for most in (0, 1 << 16):
+            monkeypatch.setattr(small, "_SMALL", most)
+            alpha = c.feasible(wanted)
+            found[most] = [alpha, c.combine(alpha), *c.totals(alpha)[:2], c.evaluate(w).total]
+            assert 0.0 < c.evaluate(w).rounding < 1e-12 * c.evaluate(w).total
+            assert (c.totals(alpha).v_error < 1e-12 * np.abs(alpha).sum()).all()
+        for kernel, array in zip(*found.values(), strict=True):
+            np.testing.assert_allclose(array, kernel, rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.parametrize("sparse", [False, True])

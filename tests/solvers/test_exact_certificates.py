@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 import reference
 
+from maxmargin.constraints import small
+
 BATCH = 10
 
 
@@ -19,7 +21,9 @@ FOUND = [34415, 60821]
 
 
 @pytest.mark.parametrize("seeds", [range(first, first + BATCH) for first in range(0, 200, BATCH)] + [FOUND])
-def test_no_certificate_is_false(seeds):
+def test_no_certificate_is_false(seeds, monkeypatch):
+    if seeds[0] % (2 * BATCH):  # every other batch is summed by kernels, as large problems are
+        monkeypatch.setattr(small, "_SMALL", 0)
     wrong = []
     for seed in seeds:
         case = exact_cases.case(seed)

@@ -15,6 +15,7 @@ from ..problem import Rows, TotalLoss, Totals
 from ..validation import shown
 from .description import Description
 from .slots import InteriorSlots
+from .small import is_small, table
 from .sums import DualSums
 
 
@@ -100,7 +101,10 @@ class Closed(ABC):
 
     def add_to(self, v: np.ndarray, alpha: np.ndarray) -> None:
         """v += Σ α (truth − rival)."""
-        row_kernels.combine(self._arrays, self._signed(alpha), v)
+        if is_small(self.rows):
+            v += self._signed(alpha) @ table(self.rows)
+        else:
+            row_kernels.combine(self._arrays, self._signed(alpha), v)
 
     def _signed(self, alpha: np.ndarray) -> np.ndarray:
         """Dual variables times the signs of their rows."""
@@ -168,9 +172,17 @@ class Closed(ABC):
     def _for_kernel(self, weights: WeightMap) -> WeightMap:
         return weights
 
+    def _small_loss(self, w: np.ndarray) -> tuple[float, float]:
+        """The same as ``total_loss`` of the kernels, in array code."""
+        raise NotImplementedError
+
     def evaluate(self, w: np.ndarray) -> TotalLoss:
         w = np.ascontiguousarray(w, dtype=np.float64)
         if w.shape != (self.n_weights,):
             raise ValueError(f"The problem has {self.n_weights} weights, got an array of shape {w.shape}.")
-        total, rounding = self._kernels.total_loss(*self.kernel_arguments(), w)
+        if is_small(self.rows):
+            with np.errstate(all="ignore"):
+                total, rounding = self._small_loss(w)
+        else:
+            total, rounding = self._kernels.total_loss(*self.kernel_arguments(), w)
         return TotalLoss(total, rounding=rounding)

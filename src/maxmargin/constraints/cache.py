@@ -15,6 +15,7 @@ from ..protocols import OracleError
 from ..rounding import gamma
 from .answers import Spilled, joined_planes
 from .base import Closed
+from .small import is_small, table
 from .store import placed
 from .stored_planes import StoredPlanes, moved
 from .sums import DualSums
@@ -61,7 +62,10 @@ class Cache(StoredPlanes, Closed):
 
     def combine(self, alpha: np.ndarray) -> np.ndarray:
         v = np.zeros(self.n_weights) if self.away is None else self.away.v.copy()
-        row_kernels.combine(self.store.rows.arrays, self._coefficients(alpha), v)
+        if is_small(self.rows):
+            v += self._coefficients(alpha) @ table(self.rows)
+        else:
+            row_kernels.combine(self.store.rows.arrays, self._coefficients(alpha), v)
         return v
 
     def linear(self, alpha: np.ndarray) -> float:

@@ -13,11 +13,13 @@ from ..kernels.simplex import project_examples
 from ..kernels.vectors import bounded_dot
 from ..problem import Rows, is_pure
 from ..protocols import Regularizer
+from ..rounding import UNIT
 from .base import Closed, check_entries, own
 from .description import Description
 from .matrices import as_sparse, mean_squared_norm
 from .shared import SharedSlack
 from .slots import ClassSlots, InteriorSlots, RivalSlots
+from .small import bounded_combine, is_small, project_rows, table, total_of
 from .sums import DualSums
 
 _MAPS = (Plain, Clipped, Boxed)  # what the kernels for classes know
@@ -90,10 +92,23 @@ class Classes(Closed):
     def as_slots(self, of_all: Description) -> InteriorSlots:
         return ClassSlots(self)
 
+    def _small_loss(self, w: np.ndarray) -> tuple[float, float]:
+        X, W, own_class = table(self.rows), w.reshape(-1, self.n_classes), self.label[:, None]
+        scores, cost = X @ W, self.cost[self.label]
+        missing = cost + scores - np.take_along_axis(scores, own_class, axis=1)
+        lost = 2.02 * UNIT * (len(W) + 6) * (np.abs(X) @ np.abs(W).max(axis=1))[:, None]
+        above = missing + np.where(lost > 0.0, lost + 4.04 * UNIT * np.abs(cost), 0.0)
+        for each in (missing, above):
+            np.put_along_axis(each, own_class, 0.0, axis=1)
+        return total_of(missing.max(axis=1) * self.budget, above.max(axis=1) * self.budget)
+
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
         alpha = own(alpha, self.dual_shape)
         alpha[np.arange(self.n_examples), self.label] = 0.0
-        project_examples(alpha.reshape(-1), np.arange(self.n_examples + 1) * self.n_classes, self.budget)
+        if is_small(self.rows, self.n_classes):
+            project_rows(alpha, self.budget)
+        else:
+            project_examples(alpha.reshape(-1), np.arange(self.n_examples + 1) * self.n_classes, self.budget)
         return alpha
 
     def supports(self, kind: type) -> bool:
@@ -111,13 +126,22 @@ class Classes(Closed):
         return weights  # type: ignore[return-value]
 
     def add_to(self, v: np.ndarray, alpha: np.ndarray) -> None:
-        kernels.bounded_combine(self._arrays, self.label, alpha, v, low := np.zeros(v.size), np.zeros(v.size))
-        v += low
+        sums = DualSums(v.size)
+        self._add_rows(sums, alpha)
+        v += sums.v + sums.low
 
     def gather(self, into: DualSums, alpha: np.ndarray) -> None:
-        kernels.bounded_combine(self._arrays, self.label, alpha, into.v, into.low, into.size)
+        self._add_rows(into, alpha)
         into.count(self.n_examples, self.n_classes)  # the true class has the sum of what all others have
         into.add_linear(*self._bounded_linear(alpha))
+
+    def _add_rows(self, into: DualSums, alpha: np.ndarray) -> None:
+        if is_small(self.rows, self.n_classes):
+            signed = -alpha
+            signed[np.arange(self.n_examples), self.label] = alpha.sum(axis=1)
+            into.add_sums(*bounded_combine(self.rows, signed))
+        else:
+            kernels.bounded_combine(self._arrays, self.label, alpha, into.v, into.low, into.size)
 
     def _bounded_linear(self, alpha: np.ndarray) -> tuple[float, float]:
         i, k = np.nonzero(alpha)

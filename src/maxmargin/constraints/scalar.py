@@ -9,12 +9,15 @@ import numpy as np
 from ..kernels import scalar as kernels
 from ..kernels.vectors import bounded_dot, sum_error
 from ..losses import Hinge, shape_of
+from ..losses.hinges import price
 from ..problem import Rows
 from ..protocols import Loss
+from ..rounding import UNIT
 from .base import Closed, check_entries, own
 from .description import Description
 from .matrices import mean_squared_norm
 from .slots import InteriorSlots, ScalarSlots
+from .small import bounded_scores, total_of
 
 
 class Scalar(Closed):
@@ -85,6 +88,15 @@ class Scalar(Closed):
 
     def as_slots(self, of_all: Description) -> InteriorSlots:
         return ScalarSlots(self, of_all.two_sided)
+
+    def _small_loss(self, w: np.ndarray) -> tuple[float, float]:
+        score, error = bounded_scores(self.rows, w)
+        residual = self.target - score
+        excess = np.where(self.side == 0, np.abs(residual), np.where(self.side > 0, residual, -residual))
+        missed = excess - self.loss_shape.epsilon
+        error += np.where(score == 0.0, 0.0, 2.0 * UNIT * np.abs(residual))
+        paid, most = (self.budget * price(self.loss_shape, of) for of in (missed, missed + error))
+        return total_of(paid, most)
 
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
         free = np.where(self.budget > 0.0, np.inf, 0.0)  # what nothing can be paid for stays at zero

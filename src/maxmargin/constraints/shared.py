@@ -10,11 +10,13 @@ from ..kernels import shared as kernels
 from ..kernels.simplex import project_examples
 from ..kernels.vectors import bounded_dot
 from ..problem import Rows
+from ..rounding import UNIT
 from ..validation import shown
 from .base import Closed, check_entries, own
 from .description import Description
 from .matrices import mean_squared_norm
 from .slots import InteriorSlots, SharedSlots
+from .small import bounded_scores, total_of
 
 
 class SharedSlack(Closed):
@@ -79,6 +81,16 @@ class SharedSlack(Closed):
 
     def as_slots(self, of_all: Description) -> InteriorSlots:
         return SharedSlots(self)
+
+    def _small_loss(self, w: np.ndarray) -> tuple[float, float]:
+        score, error = bounded_scores(self.rows, w)
+        example = np.repeat(np.arange(self.n_examples), np.diff(self.first))
+        missing = self.loss - score * (self.side[example] if self.side.size > 1 else self.side)
+        error += np.where(score == 0.0, 0.0, 2.0 * UNIT * np.abs(missing))
+        worst, most = np.zeros((2, self.n_examples))
+        np.maximum.at(worst, example, missing)
+        np.maximum.at(most, example, missing + error)
+        return total_of(worst * self.budget, most * self.budget)
 
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
         alpha = own(alpha, self.dual_shape)

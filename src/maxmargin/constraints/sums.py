@@ -7,9 +7,10 @@ import math
 import numpy as np
 
 from ..kernels import rows as row_kernels
-from ..kernels.vectors import bounded_dot
+from ..kernels.vectors import bounded_dot, two_sums
 from ..problem import Rivals, Rows, Totals
 from ..rounding import UNIT
+from . import small
 
 _EACH = 4  # a product of a share and a difference of features, perhaps times a loss
 
@@ -34,8 +35,18 @@ class DualSums:
 
     def add_rows(self, rows: Rows, coefficients: np.ndarray) -> None:
         """v += Σ_i coefficients_i·row i."""
-        row_kernels.bounded_combine(rows.arrays, coefficients, self.v, self.low, self.size)
+        if small.is_small(rows):
+            self.add_sums(*small.bounded_combine(rows, coefficients))
+        else:
+            row_kernels.bounded_combine(rows.arrays, coefficients, self.v, self.low, self.size)
         self.count(coefficients.size, 2)  # a product, perhaps with a difference of two rows
+
+    def add_sums(self, v: np.ndarray, low: np.ndarray, size: np.ndarray) -> None:
+        """Compensated sums, v + low, and those of the absolute values of their terms."""
+        with np.errstate(invalid="ignore"):
+            self.v, lost = two_sums(self.v, v)
+        self.low += lost + low
+        self.size += size
 
     def count(self, n: int, each: int = 1) -> None:
         """So many terms were added to every weight, at most; each took so many operations."""
@@ -58,10 +69,7 @@ class DualSums:
 
     def add(self, totals: Totals) -> None:
         """What somebody else has gathered."""
-        with np.errstate(invalid="ignore"):
-            self.v, lost = _two_sum(self.v, totals.v)
-        self.low += lost
-        self.size += np.abs(totals.v)
+        self.add_sums(totals.v, np.zeros_like(self.low), np.abs(totals.v))
         self._error += totals.v_error
         self.add_linear(totals.linear, totals.linear_error)
         self.count(1, 0)
@@ -71,10 +79,3 @@ class DualSums:
         error = 1.01 * (UNIT * np.abs(v) + (self._each * UNIT + (self._n * UNIT) ** 2) * self.size + self._error)
         linear = math.fsum(self._linear)
         return Totals(linear, v, 1.01 * self._linear_error + UNIT * abs(linear), error)
-
-
-def _two_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """a + b rounded, and what was rounded away."""
-    total = a + b
-    part = total - a
-    return total, (a - (total - part)) + (b - part)

@@ -10,6 +10,8 @@ import numpy as np
 from ..rounding import UNIT
 from . import compiled, inlined
 
+_AT_ONCE = 1 << 15  # numbers that stay in the cache with what is made of them
+
 
 def dot(a, b):
     """a·b on the calling thread.
@@ -54,8 +56,7 @@ def two_sum(total, low, term):
     return new, low + ((total - (new - part)) + (term - part))
 
 
-@compiled
-def sum_error(total, size, n, each):
+def sum_error(total: float, size: float, n: int, each: int) -> float:
     """By how much a compensated sum of n terms may be off: ``size`` is Σ|terms|, each formed in ``each`` operations."""
     return 1.01 * (UNIT * abs(total) + (each * UNIT + (n * UNIT) ** 2) * size)
 
@@ -66,17 +67,42 @@ def difference_error(subtracted, difference):
     return 2.0 * UNIT * abs(difference) if subtracted != 0.0 else 0.0
 
 
-@compiled
-def bounded_dot(a, b):
+def two_sums(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """a + b rounded, and what was rounded away."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+def compensated(terms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Sums over the first axis as two arrays, (sum, what was rounded away): halves are added to each other.
+
+    >>> total, low = compensated(np.array([1e17, 1.0, -1e17]))
+    >>> float(total + low)
+    1.0
+    """
+    low = np.zeros(terms.shape[1:])
+    with np.errstate(invalid="ignore"):  # infinite sums have no rest
+        while len(terms) > 1:
+            half = len(terms) // 2
+            odd = terms[2 * half :]
+            terms, lost = two_sums(terms[:half], terms[half : 2 * half])
+            low += lost.sum(axis=0)
+            if len(odd):
+                terms[0], lost = two_sums(terms[0], odd[0])
+                low += lost
+    return (terms[0] if len(terms) else np.zeros_like(low)), low
+
+
+def bounded_dot(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
     """a·b and by how much it may be off."""
-    total = 0.0
-    low = 0.0
-    size = 0.0
-    for i in range(a.size):
-        term = np.float64(a[i]) * b[i]
-        total, low = two_sum(total, low, term)
-        size += abs(term)
-    total += low
+    sums, size = [(0.0, 0.0)], 0.0
+    for start in range(0, a.size, _AT_ONCE):
+        terms = np.multiply(a[start : start + _AT_ONCE], b[start : start + _AT_ONCE], dtype=np.float64)
+        size += float(np.abs(terms).sum())
+        sums.append(compensated(terms))
+    total, low = compensated(np.array([high for high, _ in sums]))
+    total = float(total + (low + sum(rest for _, rest in sums)))
     return total, sum_error(total, size, a.size, 1)
 
 

@@ -11,19 +11,24 @@ from ..kernels.losses import LossShape
 from ..validation import as_float, shown
 
 
+def price(shape: LossShape, excess: np.ndarray) -> np.ndarray:
+    """φ of what exceeds ε: kernels have the same as ``cost``, in units of C."""
+    _, curvature, bounded = shape
+    excess = np.maximum(excess, 0.0)
+    if curvature == 0.0:
+        return excess
+    if not bounded:
+        return np.square(excess) / (2.0 * curvature)
+    return np.square(np.minimum(excess, curvature)) / (2.0 * curvature) + np.maximum(excess - curvature, 0.0)
+
+
 class _Family:
     """φ and φ* as they follow from the shape; see ``kernels.losses``."""
 
     _shape = LossShape()
 
     def value(self, missed: np.ndarray) -> np.ndarray:
-        epsilon, curvature, bounded = self._shape
-        excess = np.maximum(missed - epsilon, 0.0)
-        if curvature == 0.0:
-            return excess
-        if not bounded:
-            return np.square(excess) / (2.0 * curvature)
-        return np.square(np.minimum(excess, curvature)) / (2.0 * curvature) + np.maximum(excess - curvature, 0.0)
+        return price(self._shape, missed - self._shape.epsilon)
 
     def conjugate(self, alpha: np.ndarray) -> np.ndarray:
         epsilon, curvature, bounded = self._shape

@@ -1,0 +1,68 @@
+"""Sums over the rows of small problems in array code: a kernel that does the same would first be compiled, for longer
+than any of these takes."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..kernels.vectors import compensated
+from ..problem import Rows
+from ..rounding import UNIT
+from .matrices import written_out
+
+_SMALL = 1 << 16  # values, with the zeros of sparse rows
+
+
+def is_small(rows: Rows, columns: int = 1) -> bool:
+    """Whether rows times columns of weights are few enough numbers to be written out."""
+    return max(rows.n_rows, len(rows)) * rows.width * columns <= _SMALL
+
+
+def table(rows: Rows) -> np.ndarray:
+    """The rows of a problem written out, dense in any case."""
+    X = written_out(rows)
+    return X.toarray() if sp.issparse(X) else X
+
+
+def bounded_scores(rows: Rows, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """w · row i, and by how much each may be off."""
+    X = table(rows)
+    return X @ w, 1.01 * UNIT * (w.size + 5) * (np.abs(X) @ np.abs(w))
+
+
+def bounded_combine(rows: Rows, coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Σ_i coefficients_i · row i as two arrays, (sum, what was rounded away), and the sums of the absolute values.
+
+    A matrix of coefficients has a column for each vector of weights.
+    """
+    c = coefficients.reshape(len(rows), -1)
+    held = c.any(axis=1)
+    X, c = table(rows)[held], c[held]
+    terms = (X[:, :, None] * c[:, None, :]).reshape(len(X), -1)
+    return *compensated(terms), np.abs(terms).sum(axis=0)
+
+
+def total_of(paid: np.ndarray, most: np.ndarray) -> tuple[float, float]:
+    """What all examples pay, and by how much rounding may have lowered it if each of them pays so much at most.
+
+    Both were formed from their excess in a few operations.
+    """
+    total, low = (float(part) for part in compensated(paid))
+    return total + low, 1.01 * float((most - paid + 8.0 * UNIT * most).sum()) + 2.0 * UNIT * total
+
+
+def project_rows(alpha: np.ndarray, budget: np.ndarray) -> None:
+    """Make every row of dual variables feasible, in place, as ``kernels.simplex.project_examples`` does."""
+    n, width = alpha.shape
+    budget = np.broadcast_to(budget, n)
+    np.maximum(alpha, 0.0, out=alpha)
+    over = np.flatnonzero(alpha.sum(axis=1) > budget)
+    falling = -np.sort(-alpha[over], axis=1)
+    shifts = (np.cumsum(falling, axis=1) - budget[over, None]) / np.arange(1, width + 1)
+    inside = np.maximum((falling > shifts).sum(axis=1), 1)
+    alpha[over] = np.maximum(alpha[over] - shifts[np.arange(over.size), inside - 1, None], 0.0)
+    used, several = alpha.sum(axis=1), (alpha > 0.0).sum(axis=1)
+    room = np.where(several > 1, budget * (1.0 - 2.0 * (several + 4) * UNIT), budget)  # see ``vectors.within``
+    above = used > room
+    alpha[above] *= (room[above] / used[above])[:, None]
