@@ -1,6 +1,7 @@
 """Every allowance for rounding, one by one, beside fractions: bounds that certificates add up must each cover their own
 errors, whichever way the rounding went."""
 
+from contextlib import nullcontext
 from fractions import Fraction
 from itertools import permutations, product
 
@@ -33,10 +34,10 @@ REGULARIZERS = {
 
 
 @pytest.fixture(autouse=True, params=["arrays", "kernels"])
-def sums(request, monkeypatch):
+def sums(request):
     """Small problems are summed in array code, all others by kernels: both know their errors."""
-    if request.param == "kernels":
-        monkeypatch.setattr(small, "_SMALL", 0)
+    with small.none_is_small() if request.param == "kernels" else nullcontext():
+        yield
 
 
 def spread_out(rng, shape):

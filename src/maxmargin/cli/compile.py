@@ -86,11 +86,13 @@ def _compiled(family: str, dtype: str, thorough: bool) -> int:
     import numpy as np
     from numba.core import event
 
+    from ..constraints.small import none_is_small
+
     rng = np.random.default_rng(0)
     X = rng.normal(size=(_ROWS, _FEATURES)).astype(dtype)
     kind = np.arange(_ROWS) % 3
     X[:, 0] += kind
-    with event.install_recorder("numba:compile") as recorder, warnings.catch_warnings():
+    with event.install_recorder("numba:compile") as recorder, warnings.catch_warnings(), none_is_small():
         warnings.simplefilter("ignore")  # of fits that end before their goal
         FAMILIES[family](X, kind, thorough)
     begun = [record for _, record in recorder.buffer if record.is_start]

@@ -3,6 +3,9 @@ than any of these takes."""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -11,12 +14,23 @@ from ..problem import Rows
 from ..rounding import UNIT
 from .matrices import written_out
 
-_SMALL = 1 << 16  # values, with the zeros of sparse rows
+_limit = {"values": 1 << 16}  # with the zeros of sparse rows
+
+
+@contextlib.contextmanager
+def none_is_small() -> Iterator[None]:
+    """Meanwhile every problem is one for the kernels, which may have to be compiled beforehand, or to be tested."""
+    before = _limit["values"]
+    _limit["values"] = 0
+    try:
+        yield
+    finally:
+        _limit["values"] = before
 
 
 def is_small(rows: Rows, columns: int = 1) -> bool:
     """Whether rows times columns of weights are few enough numbers to be written out."""
-    return max(rows.n_rows, len(rows)) * rows.width * columns <= _SMALL
+    return max(rows.n_rows, len(rows)) * rows.width * columns <= _limit["values"]
 
 
 def table(rows: Rows) -> np.ndarray:
