@@ -50,10 +50,10 @@ def bounded_combine(rows: Rows, coefficients: np.ndarray) -> tuple[np.ndarray, n
 
     A matrix of coefficients has a column for each vector of weights.
     """
-    c = coefficients.reshape(len(rows), -1)
+    c = coefficients[:, None] if coefficients.ndim == 1 else coefficients
     held = c.any(axis=1)
     X, c = table(rows)[held], c[held]
-    terms = (X[:, :, None] * c[:, None, :]).reshape(len(X), -1)
+    terms = (X[:, :, None] * c[:, None, :]).reshape(len(X), X.shape[1] * c.shape[1])
     return *compensated(terms), np.abs(terms).sum(axis=0)
 
 
