@@ -54,8 +54,8 @@ toc_object_entries_show_parents = "hide"
 # The gallery: every example is run, and its figures are kept. ``-D plot_gallery=0`` shows the code alone.
 EXAMPLES = [
     "demo", "certificate", "path", "regression", "ranking", "regularizers", "integration", "sequence", "segmentation",
-    "multilabel", "own_model", "bags", "latent_states", "clustering", "scenes", "parts", "detection", "out_of_core",
-    "clusters",
+    "multilabel", "own_model", "solvers", "bags", "latent_states", "clustering", "scenes", "parts", "detection",
+    "out_of_core", "clusters",
 ]  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """Problems whose constraints are searched for, small enough to write all of them out for an independent cone solver."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -29,7 +30,15 @@ from maxmargin.models import Chain, binary
 from maxmargin.problem import Planes
 from maxmargin.protocols import OracleError
 from maxmargin.regularizers import L2, GroupNorm
-from maxmargin.solvers import CuttingPlane, DualCoordinate, InteriorPoint, OracleAscent, ProximalAscent, searchers
+from maxmargin.solvers import (
+    CuttingPlane,
+    DualCoordinate,
+    FrankWolfe,
+    InteriorPoint,
+    OracleAscent,
+    ProximalAscent,
+    searchers,
+)
 from maxmargin.solvers.certificate import lower_bound
 
 REFERENCE_ERROR = 1e-7  # what the cone solver and float32 planes leave open, relative to the optimum
@@ -37,6 +46,7 @@ REFERENCE_ERROR = 1e-7  # what the cone solver and float32 planes leave open, re
 SOLVERS = {
     "ascent": OracleAscent(random_state=0),
     "cutting": CuttingPlane(),
+    "frank_wolfe": FrankWolfe(random_state=0),
 }
 
 
@@ -93,8 +103,13 @@ def _check(solution, problem, arrays, optimum):
     assert again.upper == pytest.approx(solution.certificate.upper, rel=1e-9)
 
 
-@pytest.mark.parametrize("solver", ["ascent", "cutting"])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    ("name", "solver"),
+    [
+        *product(CASES, ["ascent", "cutting"]),
+        *((name, "frank_wolfe") for name in ("chain", "chain-slack-forbidden-ends", "classes-cost", "tags-slack")),
+    ],
+)
 def test_agrees_with_cone_solver_over_all_rivals(name, solver):
     constraints, arrays = _case(name, budget=0.5)
     problem = Problem(constraints, L2())
@@ -114,7 +129,7 @@ def test_agrees_with_cone_solver_under_every_regularizer(name, regularizer, rng)
     _check(solution, problem, arrays, solver(*arrays, **terms).value)
 
 
-@pytest.mark.parametrize(("name", "solver"), list(zip(["chain", "tags"], SOLVERS, strict=True)))
+@pytest.mark.parametrize(("name", "solver"), list(zip(["chain", "tags", "chain"], SOLVERS, strict=True)))
 def test_budgets_of_examples_some_of_them_zero(name, solver, rng):
     n = _case(name)[0].n_examples
     budget = rng.uniform(0.1, 2.0, size=n)
@@ -325,7 +340,7 @@ def test_interrupted_search_returns_the_best_so_far(at, solver, regularizer):
     assert solution.certificate.upper == pytest.approx(by_hand, rel=1e-6)
 
 
-@pytest.mark.parametrize(("name", "solver"), list(zip(["chain", "tags"], SOLVERS, strict=True)))
+@pytest.mark.parametrize(("name", "solver"), list(zip(["chain", "tags", "chain"], SOLVERS, strict=True)))
 def test_same_seed_gives_the_same_bits(name, solver):
     runs = [solve(Problem(_case(name)[0], L2()), SOLVERS[solver], tol=1e-5) for _ in range(2)]
     assert np.array_equal(runs[0].weights, runs[1].weights)

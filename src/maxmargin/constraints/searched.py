@@ -62,6 +62,10 @@ class Searched:
         live = self.live
         return live if self.budget.size == 1 else live[self.budget[live] > 0.0]
 
+    def budget_of(self, ids: np.ndarray) -> np.ndarray:
+        """C_i of some examples."""
+        return self.budget[ids] if self.budget.size > 1 else np.broadcast_to(self.budget, ids.size)
+
     def views(self, rng: np.random.Generator, n: int) -> Iterator[np.ndarray]:
         """Examples to be searched, in random order: in n views, or as their source has them."""
         if not self.in_views:
@@ -129,7 +133,7 @@ class Searched:
 
         ``excess`` counts from ``missing``: where that is below zero, a part of it only makes up for it.
         """
-        budget = self.budget[ids] if self.budget.size > 1 else np.broadcast_to(self.budget, ids.size)
+        budget = self.budget_of(ids)
         total, off = bounded_dot(budget, np.maximum(missing, 0.0))
         most = missing + rounding if excess is None else missing + rounding + np.maximum(excess, 0.0)
         off += gamma(4) * total + 1.01 * bounded_dot(budget, np.where(most > 0.0, rounding, 0.0))[0]

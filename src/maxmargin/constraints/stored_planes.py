@@ -121,6 +121,11 @@ class StoredPlanes:
         self.answer_bytes[taken] = sizes
         self._fill_gram(ids[chosen], weights)
 
+    def is_full(self, ids: np.ndarray) -> bool:
+        """Whether any of these examples has no spare slot."""
+        first = self.slots.first
+        return bool((self.slots.count[ids] >= first[ids + 1] - first[ids]).any())
+
     def age(self, alpha: np.ndarray) -> None:
         """An epoch has passed: planes without a share grow older."""
         self.idle += 1

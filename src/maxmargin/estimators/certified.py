@@ -196,6 +196,8 @@ class CertifiedEstimator(SolverParameters, Reporting, BaseEstimator):
         if not unfinished or (self.certificate_.relative_gap <= self.tol and not interrupted):
             return
         gap = f"a relative gap of {self.certificate_.relative_gap:.1e} (goal {self.tol:.1e})"
+        if self.certificate_.exact and not np.isfinite(self.certificate_.upper):
+            gap = "no certified gap, which its solver does not aim at"
         reason, advice = f"was told to stop, at {gap}", "."
         if interrupted:
             reason = f"was interrupted, at {gap}"

@@ -293,7 +293,8 @@ class StructuralSVM(StructuredEstimator):
         Relative duality gap (upper − lower)/upper at which to stop.
     regularizer : object from ``maxmargin.regularizers`` or None
         ½‖w‖² by default.
-    solver : {"auto", "oracle_ascent", "cutting_plane"} or Solver
+    solver : {"auto", "oracle_ascent", "cutting_plane", "frank_wolfe", "subgradient", "perceptron"} or Solver
+        ``"auto"`` is ``"oracle_ascent"``; the others are there to compare with. ``"perceptron"`` certifies nothing.
     max_passes : int
         Most epochs, in each of which every example is searched once.
     memory : int, str or None

@@ -49,6 +49,8 @@ class WarmStarted:
             if self._state is not before:  # a new cache: it knows the truths of today
                 self._first = self._latent
         self._last = self._latent
+        if not self._state.certifies:
+            raise ValueError(f"{self.solver!r} does not minimise the bounds of a latent model. Use solver='auto'.")
         return self._state
 
     def step(self, problem: Problem, state: Any) -> Any:

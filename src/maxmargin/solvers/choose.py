@@ -19,9 +19,12 @@ from ..validation import check_object, lacking, one_of
 from .block_ascent import BlockAscent
 from .cutting_plane import CuttingPlane
 from .dual_coordinate import DualCoordinate
+from .frank_wolfe import FrankWolfe
 from .interior_point import MOST_WEIGHTS, InteriorPoint
 from .oracle_ascent import OracleAscent
+from .perceptron import Perceptron
 from .proximal_point import ProximalAscent, ProximalPoint
+from .subgradient import Subgradient
 from .switching import Switching
 
 _BYTES_PER_DUAL = 8
@@ -221,14 +224,36 @@ def _oracle_ascent(problem: Problem, means: Means) -> Solver:
     return ProximalAscent(inner, centre=means.centre) if problem.pure else inner
 
 
-def _cutting_plane(problem: Problem, means: Means) -> Solver:
+Maker = Callable[[Problem, Means], Solver]
+
+
+def _check_reference(problem: Problem, means: Means, name: str) -> None:
+    """Whether a solver that is there to compare with can take the problem."""
     if means.memory is not None:
-        raise ValueError("solver='cutting_plane' cannot keep to a limit of memory; use 'auto'.")
-    check_strongly_convex(problem, "solver='cutting_plane'", "Use 'auto', or give")
+        raise ValueError(f"solver={name!r} cannot keep to a limit of memory; use 'auto'.")
+    check_strongly_convex(problem, f"solver={name!r}", "Use 'auto', or give")
+
+
+def _cutting_plane(problem: Problem, means: Means) -> Solver:
+    _check_reference(problem, means, "cutting_plane")
     return CuttingPlane(n_jobs=means.threads)
 
 
-Maker = Callable[[Problem, Means], Solver]
+def _one_by_one(name: str, solver: Callable[..., Solver]) -> Maker:
+    """A solver that visits examples one by one, in any order."""
+
+    def make(problem: Problem, means: Means) -> Solver:
+        _check_reference(problem, means, name)
+        if problem.searched.in_views or problem.searched.elsewhere is not None:
+            raise ValueError(
+                f"solver={name!r} visits examples one by one, in any order: they must be in the memory of this "
+                "process. Use 'auto', or load the data."
+            )
+        return solver(random_state=means.seed, n_jobs=means.threads)
+
+    return make
+
+
 SOLVERS: dict[str, dict[str, Maker]] = {
     "memory": {"auto": _auto, "dual_coordinate": _dual_coordinate, "interior_point": _interior_point},
     "blocks": {
@@ -236,7 +261,14 @@ SOLVERS: dict[str, dict[str, Maker]] = {
         "dual_coordinate": _block_ascent,
         "interior_point": _interior_point_of_blocks,
     },
-    "oracle": {"auto": _oracle_ascent, "oracle_ascent": _oracle_ascent, "cutting_plane": _cutting_plane},
+    "oracle": {
+        "auto": _oracle_ascent,
+        "oracle_ascent": _oracle_ascent,
+        "cutting_plane": _cutting_plane,
+        "frank_wolfe": _one_by_one("frank_wolfe", FrankWolfe),
+        "subgradient": _one_by_one("subgradient", Subgradient),
+        "perceptron": _one_by_one("perceptron", Perceptron),
+    },
 }
 """Who holds the constraints, the names that users may give there, and who makes the solver. ``distributed`` adds its
 own rows."""

@@ -131,7 +131,7 @@ class OracleAscent(Explore[AscentState]):
         window = problem.searched.live
         state.pinned = window
         for _ in range(max_epochs):
-            self._tidy(state, window)
+            self.tidy(state, window)
             state.gap = 0.0
             for chunks in self._views(problem, state):
                 self._look(problem, state, chunks)
@@ -154,7 +154,7 @@ class OracleAscent(Explore[AscentState]):
 
         All are searched ``at`` the same weights if these are given, or once the goal is near.
         """
-        self._tidy(state)
+        self.tidy(state)
         if state.stale:
             # Truths have changed. Rivals at hand suit the new ones as well: the most is made of them before a search.
             self.optimize(problem, state, self.max_inner, self.share(problem) * (2.0 * state.goal * state.stale))
@@ -254,7 +254,7 @@ class OracleAscent(Explore[AscentState]):
             return inner.map.weights() if at is None else at
 
         for ids, w, rivals in search(constraints.oracle, chunks, weights, self.n_jobs):
-            found, missing = self._take_in(problem, state, ids, rivals, w)
+            found, missing = self.take_in(problem, state, ids, rivals, w)
             if at is not None:
                 rounding, excess = uncertainty(rivals, w)
                 excess = None if excess is None else excess - (missing - found)  # it counts from what was found
@@ -277,7 +277,7 @@ class OracleAscent(Explore[AscentState]):
         inner.linear += change
         return seen
 
-    def _take_in(
+    def take_in(
         self, problem: Problem, state: AscentState, ids: np.ndarray, rivals: Rivals, w: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Add what the cache does not know yet; returns how much margin is missing at the rivals, and at the worst
@@ -295,16 +295,15 @@ class OracleAscent(Explore[AscentState]):
         cache.add(ids, rivals, found > known + 1e-9 * (1.0 + known), state.inner.map)
         return found, found if rivals.excess is None else np.maximum(found, known)
 
-    def _tidy(self, state: AscentState, ids: np.ndarray | None = None) -> None:
-        """Drop planes that have long been idle, and give every example a spare slot.
+    def tidy(self, state: AscentState, ids: np.ndarray | None = None, room: int = 1) -> None:
+        """Drop planes that have long been idle, and give every example spare slots.
 
         Nothing is done where only ``ids`` will be asked about and each of them has one.
         """
         cache, inner = state.cache, state.inner
-        first = cache.slots.first
-        if ids is None or (cache.slots.count[ids] >= first[ids + 1] - first[ids]).any():
+        if ids is None or cache.is_full(ids):
             cache.age(inner.alpha)
-            state.rearrange(cache.tidy(cache.used() & (cache.idle < self.idle_epochs)))
+            state.rearrange(cache.tidy(cache.used() & (cache.idle < self.idle_epochs), room))
         state.make_room(self.memory)
 
     def share(self, problem: Problem) -> float:

@@ -48,6 +48,8 @@ def solve(
     converged both bounds are recomputed from the dual variables and the weights alone, with an allowance for rounding.
     No lower bound is reported below that of α = 0, which ``certify`` knows without being told.
 
+    Of a solver that minimises no objective (``solvers.Perceptron``) nothing is claimed: its upper bound is infinite.
+
     Where rounding alone is larger than the goal, the run ends as ``stuck``: double precision cannot prove more.
 
     Ctrl-C ends the run after the pass in progress is abandoned, and returns the best weights so far with
@@ -128,7 +130,7 @@ def solve(
             calls += state.visited
             if state.evaluated is not None:
                 best.offer(problem, *state.evaluated)
-            elif state.estimate <= WORTH_A_CHECK * tol or number >= next_check:
+            elif state.certifies and (state.estimate <= WORTH_A_CHECK * tol or number >= next_check):
                 best.offer(problem, state.weights())
                 next_check = int(number * 1.5) + 8
                 calls += 0 if problem.constraints.closed else problem.constraints.n_examples
@@ -150,10 +152,11 @@ def solve(
                 any([_told(callback, record, state.weights) is True for callback in callbacks])
                 or certificate
                 or state.stuck
+                or state.finished
             ):
                 break
             save()
-        if certificate is None:
+        if certificate is None and state.certifies:
             best.offer(problem, state.weights())
     except KeyboardInterrupt:
         interrupted = first_interrupt()
@@ -168,14 +171,14 @@ def solve(
         if not problem.constraints.closed:
             dismiss(getattr(problem.constraints, "oracle", None))
     save(last=True, settled=not stepping)
-    if interrupted:
+    if interrupted and state.certifies:
         # One more look at the weights of the moment, for those who can wait; a second Ctrl-C does without.
         with contextlib.suppress(KeyboardInterrupt, OracleError):
             best.offer(problem, state.weights())
     if certificate is None:
         certificate = certificate_of(max(lower_bound(problem, state.alpha), floor.value), best.upper)
     weights = best.weights if best.weights.size else state.weights().copy()
-    converged = _meets(certificate.lower, best.upper, tol)
+    converged = state.finished or _meets(certificate.lower, best.upper, tol)
     stuck = bool(state.stuck) and not converged and not interrupted
     return Solution(weights, state.alpha, certificate, history, converged, interrupted, stuck, best.upper.total)
 
@@ -308,6 +311,10 @@ class SolverState:
     """Of passes that finish what another method began: how many since the gap was last looked at, and that gap."""
     stuck: bool = False
     """Whether further steps would be in vain, because of rounding."""
+    certifies: ClassVar[bool] = True
+    """Whether the weights are meant to minimise the objective. Else it is never looked at, and nothing is claimed."""
+    finished: bool = False
+    """Whether a solver that certifies nothing has reached what it can."""
     evaluated: tuple[np.ndarray, TotalLoss] | None = None
     """Weights whose loss the step has computed on its way, for all examples at once; ``solve`` need not repeat it."""
     beat: Callable[[], object] | None = None
