@@ -186,6 +186,7 @@ def _sequences(X: Any, kind: Any, thorough: bool) -> None:
     _used(StructuralSVM(SemiMarkov()), sequences, segments)
     if thorough:
         _used(SequenceSVM(solver="cutting_plane", tol=0.1), sequences, labels)
+        _used(SequenceSVM(solver="frank_wolfe", tol=0.1), sequences, labels)
     tagger = SequenceSVM(random_state=0).fit(sequences, labels).calibrate(sequences, labels)
     tagger.sequence_proba(sequences)
     tagger.segment_proba(sequences[:1], [[(0, 1, labels[0][0])]])

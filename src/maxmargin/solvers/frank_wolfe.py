@@ -2,8 +2,8 @@
 
 Lacoste-Julien, Jaggi, Schmidt and Pletscher (2013); Osokin, Alayrac, Lukasewitz, Dokania and Lacoste-Julien (2016): the
 oracle is asked about one example, whose dual variables take one step with an exact line search (see
-``kernels.frank_wolfe``). ``OracleAscent`` differs in what it does with the same searches: it solves the block of an example,
-and makes passes over all that was found before it searches on.
+``kernels.frank_wolfe``). ``OracleAscent`` differs in what it does with the same searches: it solves the block of an
+example, and makes passes over all that was found before it searches on.
 
 An epoch has as many steps as there are examples. Which ones is drawn by the gaps that they had when they were last
 visited. Gaps get stale: now and then, and near the goal, an epoch searches all examples at the same weights and moves
