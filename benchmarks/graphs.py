@@ -30,9 +30,9 @@ _PUBLISHED = {
 }
 
 
-def fitted(data: GridSet, C: float) -> tuple[mm.StructuralSVM, float]:
+def fitted(data: GridSet, C: float, inference: str = "auto") -> tuple[mm.StructuralSVM, float]:
     start = time.process_time()
-    svm = mm.StructuralSVM(Graph(), C=C, random_state=0, max_passes=200).fit(data.X, data.Y)
+    svm = mm.StructuralSVM(Graph(inference=inference), C=C, random_state=0, max_passes=200).fit(data.X, data.Y)
     return svm, time.process_time() - start
 
 
@@ -44,7 +44,8 @@ def row(name: str, make: Callable[[], GridSet]) -> list[str]:
     data, C = make(), _OTHER_C.get(name, _C)
     fitted(data._replace(X=data.X[:2], Y=data.Y[:2]), C)  # compiles
     svm, seconds = fitted(data, C)
-    found = svm.certificate_
+    exact, longer = fitted(data, C, "branch")
+    found, best = svm.certificate_, exact.certificate_
     right = [accuracy(svm, data.X, data.Y), accuracy(svm, data.X_test, data.Y_test)]
     return [
         name,
@@ -53,9 +54,11 @@ def row(name: str, make: Callable[[], GridSet]) -> list[str]:
         f"{seconds:.2f} s",
         f"{found.relative_gap:.1e}",
         f"{found.relaxation / found.upper:.1e}",
+        f"{longer:.2f} s",
+        f"{best.relative_gap:.1e}",
         *(f"{100 * share:.1f} %" for share in right),
         _PUBLISHED.get(name, ""),
-        "" if C > _C else "met" if found.relative_gap <= _GOAL else "**miss**",
+        "" if C > _C else "met" if min(found.relative_gap, best.relative_gap) <= _GOAL else "**miss**",
     ]
 
 
@@ -64,7 +67,8 @@ _INTRODUCTION = f"""\
 
 Pictures like those of PyStruct's examples, made by our own generators, and its snakes. `StructuralSVM(Graph(), C={_C})`
 with default settings where the name says nothing else, one thread; CPU seconds of `fit` once kernels are compiled. The
-gap is certified; the column beside it is the part that is relaxation. Accuracy on training pictures and on others.
+gap is certified; the column beside it is the part that is relaxation; the next two are of `Graph(inference="branch")`,
+which goes on by branch and bound where message passing leaves a gap. Accuracy on training pictures and on others.
 PyStruct's accuracies are those its examples print: on the same snakes (test); on a directional grid made in the same
 way, from other random numbers (training; with five seeds ours lies between 91.5 and 95.0 %). The goal: a gap of
 {_GOAL:g} at C={_C}. `python benchmarks/graphs.py`.
@@ -78,7 +82,20 @@ def main() -> None:
     for name, make in SETS.items():
         rows.append(row(name, make))
         print("  ".join(rows[-1]), flush=True)
-    header = ["set", "pictures", "labels", "fit", "gap", "relaxation", "training", "test", "PyStruct", "goal"]
+    header = [
+        "set",
+        "pictures",
+        "labels",
+        "fit",
+        "gap",
+        "relaxation",
+        "branch",
+        "its gap",
+        "training",
+        "test",
+        "PyStruct",
+        "goal",
+    ]
     text = _INTRODUCTION + environment_text(environment()) + "\n" + markdown_table(header, rows)
     (FOLDER / "graphs.md").write_text(text, encoding="utf-8")
 

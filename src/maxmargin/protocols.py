@@ -130,6 +130,9 @@ class Oracle(Protocol):
 
     Optional, where examples of a stream are gone: ``live``, those that can still be searched.
 
+    Optional, where searches are approximate: ``refined(ids, w, seconds)``, as ``rivals`` with so much time for exact
+    ones.
+
     Optional, for data of which only a part is in memory at a time (``constraints.sourced``):
 
     - ``visits(rng)``: all examples in the order in which they are best asked about, one part after the other.

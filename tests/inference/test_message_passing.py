@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from compiled import equals_its_source
+from graph_problems import exact_score, random_problem
 from hypothesis import given, settings, strategies as st
 from scipy.optimize import linprog
 
@@ -16,20 +17,6 @@ from maxmargin.kernels import trws as kernels
 few = settings(max_examples=100, deadline=None)
 seeds = st.integers(0, 2**32 - 1)
 SQUARE = np.array([[0, 1], [1, 2], [2, 3], [3, 0]])
-
-
-def random_problem(rng, n, k, m, shared=False, scales=(0,)):
-    edges = np.array([rng.choice(n, 2, replace=False) for _ in range(m)]).reshape(-1, 2)
-    size = 10.0 ** rng.choice(scales, (1 if shared else m, 1, 1))
-    unary = rng.normal(size=(n, k)) * 10.0 ** rng.choice(scales, (n, 1))
-    return unary, edges, size * rng.normal(size=(1 if shared else m, k, k))
-
-
-def exact_score(unary, edges, tables, y):
-    """Written again, slowly, without rounding."""
-    total = sum(Fraction(unary[v, k]) for v, k in enumerate(y))
-    shared = len(tables) == 1
-    return total + sum(Fraction(tables[0 if shared else e][y[a], y[b]]) for e, (a, b) in enumerate(edges))
 
 
 def relaxed_optimum(unary, edges, tables):

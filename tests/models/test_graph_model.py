@@ -13,7 +13,7 @@ from maxmargin.constraints.searched import Searched
 from maxmargin.models.chain import Chain
 from maxmargin.models.graph import Graph, grid
 from maxmargin.problem import Planes
-from maxmargin.protocols import OracleError
+from maxmargin.protocols import Chunk, OracleError
 from maxmargin.solvers.oracle_ascent import OracleAscent
 
 TRIANGLE = np.array([[0, 1], [1, 2], [2, 0]])
@@ -191,6 +191,66 @@ def test_message_passing_brackets_the_optimum(rng, inference, C):
     assert solution.converged and found.exact
     assert found.lower <= optimum * (1 + 1e-9) and optimum <= found.upper * (1 + 1e-9)
     assert found.relative_gap - found.loose <= 1e-3
+
+
+def frustrated(rng, n=5):
+    """Triangles whose labels are all different."""
+    return [(rng.normal(size=(3, 2)), TRIANGLE) for _ in range(n)], [rng.permutation(3) for _ in range(n)]
+
+
+def test_branch_and_bound_reaches_the_optimum(rng):
+    X, Y = frustrated(rng)
+    model = Graph(inference="branch").sized(X, Y)
+    assert not model.exact  # of large graphs it may leave something open, and says how much
+    solution = solved(model, X, Y)
+    assert solution.certificate.relative_gap <= 1e-6
+    assert np.isclose(solution.certificate.upper, by_listing(model, X, Y).value, rtol=1e-5)
+
+
+@pytest.mark.parametrize("inference", ["auto", "expansion"])
+def test_exact_searches_lower_the_upper_bound(rng, inference, tmp_path):
+    X, Y = frustrated(rng)
+    svm = mm.StructuralSVM(Graph(inference=inference), C=1.0, tol=1e-6, random_state=0, max_passes=300).fit(X, Y)
+    before, found = svm.certify(X, Y), svm.certify(X, Y, exact_seconds=30.0)
+    optimum = by_listing(svm.model_, X, Y).value
+    assert optimum <= found.upper * (1 + 1e-9)
+    assert found.upper <= before.upper * (1 + 1e-9)
+    assert found.lower == before.lower
+    assert found.loose == 0.0 and found.exact
+    svm.save(tmp_path / "graphs")
+    assert mm.load(tmp_path / "graphs").certify(X, Y, exact_seconds=30.0).upper == pytest.approx(found.upper)
+
+
+class InChunks:
+    """A source of two examples at a time."""
+
+    n_features = None
+
+    def __init__(self, X, Y):
+        self.X, self.Y = X, Y
+
+    def __len__(self):
+        return len(self.X)
+
+    def chunks(self, order=None):
+        for a in range(0, len(self.X), 2):
+            yield Chunk(np.arange(a, min(a + 2, len(self.X))), self.X[a : a + 2], self.Y[a : a + 2])
+
+
+def test_exact_searches_read_sources_too(rng):
+    X, Y = frustrated(rng)
+    svm = mm.StructuralSVM(Graph(), C=1.0, random_state=0).fit(X, Y)
+    found = svm.certify(InChunks(X, Y), exact_seconds=30.0)
+    assert found.upper == pytest.approx(svm.certify(X, Y, exact_seconds=30.0).upper)
+
+
+def test_exact_searches_are_refused_where_there_are_none(rng):
+    X, Y = chains(rng)
+    svm = mm.StructuralSVM(Chain(), random_state=0).fit(X, Y)
+    with pytest.raises(ValueError, match=r"exact_seconds is for models\.Graph"):
+        svm.certify(X, Y, exact_seconds=1.0)
+    with pytest.raises(ValueError, match="exact_seconds must be at least 0"):
+        svm.certify(X, Y, exact_seconds=-1.0)
 
 
 def test_edges_that_would_rather_differ_are_learned_and_proved(rng):

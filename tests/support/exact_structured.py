@@ -284,7 +284,8 @@ def _graph(rng: Any, kind: str) -> Case:
         return found
 
     data = (list(zip(nodes, edges, strict=True)), Y)
-    model = Graph(K, d, 0, bias=bias, inference="trws" if kind == "loopy" and rng.random() < 0.5 else "auto")
+    inference = str(rng.choice(["auto", "trws", "branch"])) if kind == "loopy" else "auto"
+    model = Graph(K, d, 0, bias=bias, inference=inference)
     return finished(rng, kind, lambda **s: mm.StructuralSVM(model, **s), data, width, answers, what)
 
 

@@ -64,6 +64,16 @@ def oracle_for(model: Model, X: Any, Y: Any) -> Oracle:
     return PlainOracle(model, X, Y)
 
 
+def refining(oracle: Any) -> Any:
+    """The oracle, if it has exact searches besides the others."""
+    if not hasattr(oracle, "refined"):
+        raise ValueError(
+            "exact_seconds is for models.Graph, whose searches may leave a gap that branch and bound can close. The "
+            "searches of this model are exact, or it has no others."
+        )
+    return oracle
+
+
 def in_their_words(model: Any, message: str) -> str:
     """The message, and what the library that a model was written for calls the methods it speaks of."""
     called = getattr(model, "called", {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
@@ -17,6 +18,7 @@ from ..rounding import gamma, rounded_up
 from . import small
 from .answers import Joined
 from .base import check_entries
+from .oracle import refining
 from .sums import DualSums
 
 _CHUNK = 512
@@ -116,14 +118,21 @@ class Searched:
             for at in range(start, stop, _CHUNK):
                 yield slice(at, min(at + _CHUNK, stop))
 
-    def evaluate(self, w: np.ndarray) -> TotalLoss:
+    def evaluate(self, w: np.ndarray, exact_seconds: float = 0.0) -> TotalLoss:
+        """``exact_seconds`` may be spent on exact searches where the others have left a gap."""
         if self.elsewhere is not None:
             return self.elsewhere.evaluate(w, self.budget)
         everybody = np.arange(self.n_examples)
         losses = []
+        end = time.monotonic() + exact_seconds
         for part in self._parts(everybody):
-            rivals = self.oracle.rivals(everybody[part], w)
-            losses.append(self.weighted(everybody[part], violations(rivals, w), *uncertainty(rivals, w)))
+            ids = everybody[part]
+            if exact_seconds:
+                left = (end - time.monotonic()) * ids.size / (self.n_examples - part.start)
+                rivals = refining(self.oracle).refined(ids, w, left)
+            else:
+                rivals = self.oracle.rivals(ids, w)
+            losses.append(self.weighted(ids, violations(rivals, w), *uncertainty(rivals, w)))
         return TotalLoss.sum(losses)
 
     def weighted(

@@ -17,7 +17,7 @@ from ..problem import Rivals, RowErrors, Rows
 from ..protocols import Chunk, Model, Oracle, OracleError, Seekable, Source
 from ..validation import is_seekable
 from .matrices import as_sparse, stored
-from .oracle import check_methods, oracle_for, sized
+from .oracle import check_methods, oracle_for, refining, sized
 
 Prepare = Callable[[Any, Any], tuple[Any, Any]]
 
@@ -168,6 +168,14 @@ class SourcedOracle:
 
     def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
         return self._chunkwise(ids, lambda at: self._ask(lambda local: self._bound.rivals(local, w), ids[at]))
+
+    def refined(self, ids: np.ndarray, w: np.ndarray, seconds: float) -> Rivals:
+        share = seconds / max(ids.size, 1)
+
+        def ask(local: np.ndarray) -> Rivals:
+            return refining(self._bound).refined(local, w, share * local.size)
+
+        return self._chunkwise(ids, lambda at: self._ask(ask, ids[at]))
 
     def planes(self, ids: np.ndarray, labels: Sequence[object]) -> Rivals:
         return self._chunkwise(

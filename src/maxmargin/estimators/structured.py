@@ -345,6 +345,23 @@ class StructuralSVM(StructuredEstimator):
         """
         return training.partial_fit(self, X, Y=either_name(Y, y))
 
+    def certify(
+        self,
+        X: Examples | Source,
+        Y: Examples | None = None,
+        sample_weight: Column = None,
+        *,
+        y: Examples | None = None,
+        exact_seconds: float = 0.0,
+    ) -> Certificate:
+        """Bounds on the optimum of the training problem, recomputed from weights and dual variables alone.
+
+        On data other than the training data the bounds are those of the problem on that data. X may be a source.
+        ``exact_seconds`` is time to be spent on examples whose search has left a gap, which only happens with
+        ``models.Graph``: branch and bound finds what was missed, or proves that nothing was, and lowers the bound.
+        """
+        return training.certify(self, X, exact_seconds, Y=either_name(Y, y), sample_weight=sample_weight)
+
     def _check_settings(self) -> None:
         super()._check_settings()
         _check_not_latent(self.model)

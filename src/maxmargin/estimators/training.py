@@ -272,16 +272,18 @@ def partial_fit(task: T, X: object, known: dict[str, Any] | None = None, **other
     return task
 
 
-def certify(task: Task, X: Any, **others: Any) -> Certificate:
+def certify(task: Task, X: Any, exact_seconds: float = 0.0, **others: Any) -> Certificate:
     """Bounds on the optimum of the training problem on some data, from weights and dual variables alone.
 
-    Says so where nothing was fitted, or other data was than is given now.
+    Exact searches may take ``exact_seconds`` where those of training have left a gap. Says so where nothing was fitted,
+    or other data was than is given now.
     """
     task._check_trained()
+    exact_seconds = inputs.check_positive("exact_seconds", exact_seconds, zero=True)
     with task._opened(X, Run(), reset=False, **others) as given:
         problems = task._problems(*task._known(given))
         parts = zip(problems, task._weights(), task._shares_for(problems), strict=True)
-        found = [certify_problem(problem, w, alpha) for problem, w, alpha in parts]
+        found = [certify_problem(problem, w, alpha, exact_seconds) for problem, w, alpha in parts]
     return task._compared(found[0] if len(found) == 1 else total(found))
 
 

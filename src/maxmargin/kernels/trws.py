@@ -150,10 +150,11 @@ def _climb(unary, edges, tables, around, labels):
 
 
 @compiled
-def _spread(unary, around, messages):
-    """Give the edges to earlier nodes their shares of what is left at each node: after a pass back these messages prove
-    the bound of that pass."""
-    first, middle, edge, end_at = around
+def spread(unary, edges, messages):
+    """The messages after a pass back, with what is left at each node shared out among its edges to earlier nodes: they
+    prove the bound of that pass."""
+    first, middle, edge, end_at = _around(unary.shape[0], edges)
+    messages = messages.copy()
     n_nodes, n_labels = unary.shape
     total = np.empty(n_labels)
     for v in range(n_nodes):
@@ -167,6 +168,7 @@ def _spread(unary, around, messages):
         for p in range(begin, mid):
             for k in range(n_labels):
                 messages[edge[p], end_at[p], k] -= gamma * (total[k] - highest)
+    return messages
 
 
 @compiled
@@ -247,9 +249,7 @@ def search(unary, edges, tables, messages, labels):
             before = bound
     if bound - best > tight:
         _climb(unary, edges, tables, around, labels)
-    proof = messages.copy()
-    _spread(unary, around, proof)
-    return missed(unary, edges, tables, proof, labels)
+    return missed(unary, edges, tables, spread(unary, edges, messages), labels)
 
 
 @compiled

@@ -103,7 +103,7 @@ def certificate_of(lower: float, upper: TotalLoss) -> Certificate:
     return Certificate(lower, math.inf if math.isnan(value) else value, known, upper.excess if known else 0.0)
 
 
-def certify(problem: Problem, w: np.ndarray, alpha: Any = None) -> Certificate:
+def certify(problem: Problem, w: np.ndarray, alpha: Any = None, exact_seconds: float = 0.0) -> Certificate:
     """Bracket the optimum of ``problem``.
 
     Parameters
@@ -113,6 +113,8 @@ def certify(problem: Problem, w: np.ndarray, alpha: Any = None) -> Certificate:
         Weights whose objective is the upper bound.
     alpha : array, Planes or None
         Dual variables for the lower bound; without them the bound is the trivial one at α = 0.
+    exact_seconds : float
+        Time for exact searches where those of training have left a gap, which lowers the upper bound.
     """
     check_problem(problem)
     w = np.asarray(w)
@@ -122,4 +124,5 @@ def certify(problem: Problem, w: np.ndarray, alpha: Any = None) -> Certificate:
     lower = lower_bound(problem)
     if alpha is not None:
         lower = max(lower, lower_bound(problem, alpha))
-    return certificate_of(lower, upper_bound(problem, w))
+    loss = problem.searched.evaluate(w, exact_seconds) if exact_seconds else None
+    return certificate_of(lower, upper_bound(problem, w, loss))
