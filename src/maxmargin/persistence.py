@@ -35,7 +35,7 @@ _BLOCK = 1 << 20
 
 # Arguments that are kept as an attribute of another name.
 _KEPT_AS = {("GroupNorm", "weights"): "strength", ("Bags", "states"): "state_kind"}
-_KEPT_AS |= {(model, "loss"): "cost" for model in ("Assignment", "Chain", "Graph", "Multilabel", "SemiMarkov")}
+_KEPT_AS |= {(model, "loss"): "cost" for model in ("Assignment", "Chain", "DependencyTree", "Graph", "Multilabel", "SemiMarkov")}
 
 
 class ModelFileError(ValueError):
@@ -116,8 +116,8 @@ _CORE: dict[str, tuple[type, ...]] = {
     "regularizer": (regularizers.L2, regularizers.GaussianPrior, regularizers.Bounded, regularizers.GroupNorm),
     "loss": (*losses.MARGIN.values(), *losses.DISTANCE.values()),
     "model": (
-        models.Multiclass, models.Assignment, models.Chain, models.SemiMarkov, models.Graph, models.Multilabel,
-        models.Bags, models.MaxMin, models.Ramp,
+        models.Multiclass, models.Assignment, models.Chain, models.DependencyTree, models.SemiMarkov, models.Graph,
+        models.Multilabel, models.Bags, models.MaxMin, models.Ramp,
     ),
     "chooser": (
         latent.CCCP, latent.RandomWalk, latent.RandomSubset, latent.MaximumEntropy, latent.MultiFold, latent.Biased,

@@ -12,10 +12,11 @@ if TYPE_CHECKING:
     from .bags import Bags as Bags
     from .conll import read_conll as read_conll, write_conll as write_conll
     from .conversion import convert as convert
+    from .dependencies import read_trees as read_trees
     from .opening import open as open
     from .segments import convert_segments as convert_segments
 
-__all__ = ["Bags", "DataError", "convert", "convert_segments", "open", "read_conll", "synthetic", "write_conll"]
+__all__ = ["Bags", "DataError", "convert", "convert_segments", "open", "read_conll", "read_trees", "synthetic", "write_conll"]
 
 _HOMES = {
     "Bags": "bags",
@@ -23,6 +24,7 @@ _HOMES = {
     "convert_segments": "segments",
     "open": "opening",
     "read_conll": "conll",
+    "read_trees": "dependencies",
     "write_conll": "conll",
 }
 

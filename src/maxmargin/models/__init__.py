@@ -13,6 +13,7 @@ from .bags import Bags
 from .chain import Chain
 from .classes import Multiclass
 from .closed import binary, multiclass, regression
+from .dependency_tree import DependencyTree
 from .graph import Graph, grid
 from .max_min import MaxMin
 from .multilabel import Multilabel
@@ -28,6 +29,7 @@ __all__ = [
     "Assignment",
     "Bags",
     "Chain",
+    "DependencyTree",
     "Graph",
     "MaxMin",
     "Multiclass",
