@@ -30,6 +30,7 @@ QUESTIONS = [
         ("a label for every token or step", "SequenceSVM", "sequences"),
         ("a set of labels for a row", "MultilabelSVM", "multilabel"),
         ("labels of pixels, regions, nodes", "StructuralSVM(models.Graph)", "graphs"),
+        ("a tree over the words of a sentence", "StructuralSVM(models.DependencyTree)", "trees"),
         ("an answer that you can search", "StructuralSVM(your model)", "own_model"),
     ]),
     ("Then there is one answer for each row:", [

@@ -43,6 +43,8 @@ def _fitted():
     yield mm.SequenceSVM(order=2), words, tags
     pieces = [[(0, 2, 1), (2, 3, 0)], [(0, 1, 0), (1, 3, 1)]]
     yield mm.StructuralSVM(models.SemiMarkov()), list(X[:6].reshape(2, 3, 3)), pieces
+    heads = [[(2, "det"), (3, "nsubj"), (0, "root")], [(2, "nsubj"), (0, "root")]]
+    yield mm.StructuralSVM(models.DependencyTree(n_features=50)), words, heads
     yield mm.SequenceSVM(segments="iob2"), words, [["O", "B-X", "I-X"], ["B-X", "O"]]
     yield mm.MultilabelSVM(edges="full"), X, (X > 0).astype(int)
     yield mm.LatentSVC(), bags, np.arange(9) % 3

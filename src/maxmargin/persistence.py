@@ -35,7 +35,9 @@ _BLOCK = 1 << 20
 
 # Arguments that are kept as an attribute of another name.
 _KEPT_AS = {("GroupNorm", "weights"): "strength", ("Bags", "states"): "state_kind"}
-_KEPT_AS |= {(model, "loss"): "cost" for model in ("Assignment", "Chain", "DependencyTree", "Graph", "Multilabel", "SemiMarkov")}
+_KEPT_AS |= {
+    (model, "loss"): "cost" for model in ("Assignment", "Chain", "DependencyTree", "Graph", "Multilabel", "SemiMarkov")
+}
 
 
 class ModelFileError(ValueError):

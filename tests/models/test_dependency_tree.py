@@ -21,11 +21,11 @@ WORDS = [("the", "D", "DT"), ("A", "D", "DT"), ("dog", "N", "NN"), ("dogs", "N",
 
 def is_tree(heads):
     for d in range(1, len(heads) + 1):
-        seen = set()
-        while d and d not in seen:
-            seen.add(d)
-            d = heads[d - 1]
-        if d:
+        seen, above = set(), d
+        while above and above not in seen:
+            seen.add(above)
+            above = heads[above - 1]
+        if above:
             return False
     return True
 
@@ -65,10 +65,8 @@ def cases(draw):
     projective, single_root = draw(st.booleans()), draw(st.booleans())
     relations = RELATIONS[: draw(st.integers(0, 2))]
     loss = draw(st.sampled_from(("labelled", "unlabelled")))
-    model = DependencyTree(
-        relations, projective=projective, single_root=single_root, loss=loss, n_features=draw(st.sampled_from((5, 300))),
-        n_columns=draw(st.integers(1, 3)),
-    )  # fmt: skip
+    sizes = {"n_features": draw(st.sampled_from((5, 300))), "n_columns": draw(st.integers(1, 3))}
+    model = DependencyTree(relations, projective=projective, single_root=single_root, loss=loss, **sizes)
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     X, Y = data(rng, model, 2, 3 if relations else 4)
     w = rng.integers(-1, 2, model.n_weights).astype(float) if draw(st.booleans()) else rng.normal(size=model.n_weights)
@@ -143,7 +141,9 @@ def test_long_sentences_of_contracted_cycles_agree_with_projective_search(rng):
 
 
 @pytest.mark.parametrize("projective", [True, False])
-@pytest.mark.parametrize(("loss", "relations"), [("labelled", ["det", "obj"]), ("unlabelled", ["det", "obj"]), ("unlabelled", [])])
+@pytest.mark.parametrize(
+    ("loss", "relations"), [("labelled", ["det", "obj"]), ("unlabelled", ["det", "obj"]), ("unlabelled", [])]
+)
 def test_the_model_is_sound_and_its_optimum_that_of_a_cone_solver(rng, projective, loss, relations):
     model = DependencyTree(relations, projective=projective, loss=loss, n_features=20, n_columns=2)
     X, Y = data(rng, model)

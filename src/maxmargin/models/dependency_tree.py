@@ -15,16 +15,16 @@ import scipy.sparse as sp
 from ..data.dependencies import COLUMNS, HashedSentences, n_columns, relations_of
 from ..kernels import arcs as kernels
 from ..problem import Rivals, Rows
-from ..validation import one_of, shown, switch, whole
+from ..validation import one_of, shown, whole
 from . import labelling
 from .rounding import search_rounding
 
 _PER_TOKEN, _LEAST, _MOST = 16, 1 << 14, 1 << 23  # weights of arcs, if nothing is said
 _LOSSES = ("labelled", "unlabelled")
 
-# What arcs look at: of the head h and of the dependent d the word w, the tag t and the finer tag f, or those of the word
-# before (-) or after (+). The first one is combined with all tags between the two. (McDonald, Crammer and Pereira 2005,
-# table 1, and shorter ones of its kind.)
+# What arcs look at: of the head h and of the dependent d the word w, the tag t and the finer tag f, or those of the
+# word before (-) or after (+). The first one is combined with all tags between the two. (McDonald, Crammer and Pereira
+# 2005, table 1, and shorter ones of its kind.)
 _ARCS = """
     ht dt; hw ht; hw; ht; dw dt; dw; dt; hw ht dw dt; ht dw dt; hw dw dt; hw ht dt; hw ht dw; hw dw;
     ht ht+ dt- dt; ht- ht dt- dt; ht ht+ dt dt+; ht- ht dt dt+; ht ht+ dt; ht- ht dt; ht dt- dt; ht dt dt+
@@ -41,9 +41,9 @@ class DependencyTree:
 
         w·φ(x, y) = Σ_d arc(head_d, d) + relation(head_d, d, r_d)
 
-    x is a list of tokens: words, or tuples of a word, its tag and a finer tag if there is one. y has for each of them the
-    number of its head, counted from 1, or 0 for the root; with relations, pairs of that and the name of the relation:
-    ``[(2, "nsubj"), (0, "root")]``. ``data.read_trees`` reads both from CoNLL-U files.
+    x is a list of tokens: words, or tuples of a word, its tag and a finer tag if there is one. y has for each of them
+    the number of its head, counted from 1, or 0 for the root; with relations, pairs of that and the name of the
+    relation: ``[(2, "nsubj"), (0, "root")]``. ``data.read_trees`` reads both from CoNLL-U files.
 
     Features come from templates on words and tags of the head, the dependent, their neighbours, and what stands between
     them, with direction and distance (first-order features of McDonald, Crammer and Pereira 2005). They are hashed,
@@ -54,8 +54,8 @@ class DependencyTree:
     relations : list of str or None
         Names of relations; those of the data by default, none where y has heads alone.
     projective : bool
-        Whether no two arcs of an answer may cross. Such trees are found by Eisner's algorithm, all trees by that of Chu,
-        Liu and Edmonds. True trees may be any.
+        Whether no two arcs of an answer may cross. Such trees are found by Eisner's algorithm, all trees by that of
+        Chu, Liu and Edmonds. True trees may be any.
     single_root : bool
         Whether answers have exactly one word whose head is the root.
     loss : {"labelled", "unlabelled"}
@@ -178,7 +178,7 @@ class DependencyTree:
         """The tree ŷ of the highest loss(y, ŷ) + w·φ(x, ŷ): rows of head and number of the relation, or heads."""
         return self.oracle([x], [y]).rivals(np.zeros(1, np.int64), w).labels[0]
 
-    def tokens(self, x: object, y: Any) -> list[str] | None:  # noqa: ARG002  # reports ask so
+    def tokens(self, x: object, y: Any) -> list[str] | None:  # reports ask so
         """The relation of every word, if the model has any."""
         names = self._names
         return [names[k] for k in self._tree(y, len(y), "y")[1].tolist()] if names else None
