@@ -26,6 +26,18 @@ def test_names_appear_when_first_used():
     assert _fresh(code) == "True False"
 
 
+def test_a_small_table_is_fitted_and_predicted_without_the_compiler():
+    code = """
+import sys, numpy as np, maxmargin as mm
+X = np.random.default_rng(0).normal(size=(40, 3))
+for svm in (mm.LinearSVC(), mm.LinearSVC(multi_class="ovr"), mm.LinearSVC(loss="squared_hinge"), mm.LinearSVR()):
+    svm.fit(X, (X[:, 0] > 0) + (X[:, 1] > 0)).certify(X, (X[:, 0] > 0) + (X[:, 1] > 0))
+    svm.predict(X)
+print("numba" in sys.modules)
+"""
+    assert _fresh(code) == "False"
+
+
 def test_dir_lists_exactly_the_public_names():
     assert dir(mm) == sorted(mm.__all__)
     assert {"LinearSVC", "LinearSVR", "RankingSVM", "load", "path", "solve", "certify", "regularizers"} <= set(dir(mm))

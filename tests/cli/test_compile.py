@@ -13,8 +13,8 @@ caching.CacheImpl._locator_classes = []  # as where neither the package's nor th
 with warnings.catch_warnings(record=True) as seen:
     warnings.simplefilter("always")
     from maxmargin.kernels import rows
+    assert rows.dot.stats.cache_path is None
 assert any("NUMBA_CACHE_DIR" in str(warning.message) for warning in seen), seen
-assert rows.dot.stats.cache_path is None
 from maxmargin.cli import main
 raise SystemExit(main(["compile", "clusters", "--jobs", "1"]))
 """

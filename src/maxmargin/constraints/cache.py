@@ -119,8 +119,9 @@ class Cache(StoredPlanes, Closed):
 
     def worst(self, ids: np.ndarray, w: np.ndarray) -> np.ndarray:
         """max(0, max_j (l_ij − w·x_ij)) over what is cached, for some examples."""
-        out = np.empty(ids.size)
-        kernels.worst_cached(self.store.arrays, self.slots, ids, w, out)
+        out = np.zeros(ids.size)
+        if self.store.n_rows:
+            kernels.worst_cached(self.store.arrays, self.slots, ids, w, out)
         return out
 
     def check_search(

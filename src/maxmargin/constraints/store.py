@@ -147,6 +147,8 @@ class RowStore:
         return Stored(indptr, np.zeros(n_values + 1, np.int32), np.zeros(n_values + 1, self._dtype), self.width)
 
     def _copy(self, rows: Rows, chosen: np.ndarray, at: int) -> None:
+        if not chosen.size:
+            return
         to = self.arrays
         kernels.copy_rows(
             rows.indptr, rows.indices, rows.data, rows.dense, self.width, chosen, to.indptr, to.indices, to.data, at

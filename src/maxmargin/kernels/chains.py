@@ -102,7 +102,7 @@ def put_merged(keys, values, spare_keys, spare_values, run, runs, out_indices, o
     Runs are merged in pairs until one is left.
     """
     while runs > 1:
-        at = 0
+        at = np.int64(0)
         merged = 0
         for r in range(0, runs, 2):
             first = run[r]
@@ -151,7 +151,7 @@ def differences(indptr, indices, values, offsets, y, n_labels, layout, ids, z, z
     """
     bias, transition, start, end, triple = layout
     room = 0
-    longest = 0
+    longest = np.int64(0)
     for p in range(ids.size):
         n = _count(indptr, offsets[ids[p]], offsets[ids[p] + 1], y, z, z_first[p], bias, triple)
         room += n
@@ -159,14 +159,14 @@ def differences(indptr, indices, values, offsets, y, n_labels, layout, ids, z, z
     keys, vals, spare_keys, spare_vals, run = rooms_for(longest)
     out_indices = np.empty(room + 1, np.int32)
     out_data = np.empty(room + 1, kind.dtype)
-    filled = 0
+    filled = np.int64(0)
     out_indptr[0] = 0
     for p in range(ids.size):
         t0 = offsets[ids[p]]
         t1 = offsets[ids[p] + 1]
         zp = z_first[p] - t0
-        n = 0
-        runs = 0
+        n = np.int64(0)
+        runs = np.int64(0)
         for t in range(t0, t1):
             a = np.int64(y[t])
             b = np.int64(z[zp + t])

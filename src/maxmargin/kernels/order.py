@@ -42,8 +42,10 @@ def shuffle(items, start, stop, state):
 def shuffled_blocks(count, block, state):
     """The blocks of ``count`` items in random order, their size, and the generator's new state."""
     size = count if block <= 1 else block
-    blocks = np.arange((count + size - 1) // size) if count > 0 else np.arange(0)
-    state = shuffle(blocks, 0, blocks.size, state)
+    blocks = np.empty((count + size - 1) // size if count > 0 else 0, np.int32)
+    for z in range(blocks.size):
+        blocks[z] = z
+    state = shuffle(blocks, np.int64(0), blocks.size, state)
     return blocks, size, state
 
 

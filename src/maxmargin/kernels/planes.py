@@ -131,7 +131,7 @@ def sweep(rows, slots, budget, alpha, m, norms, order, n_active, block, seed):
             c = at(budget, i)
             worst = 0.0
             paid = 0.0
-            k = 0
+            k = np.int64(0)
             for s in range(start, start + count[i]):
                 if full or hot[s]:
                     chosen[k] = s

@@ -17,10 +17,7 @@ machine-code version per map, and the plain map pays nothing for the others.
 
 from types import ModuleType
 
-from numba import types
-from numba.extending import overload
-
-from .. import inlined
+from .. import inlined, when_compiling
 from . import boxed, clipped, dense, grouped, plain
 from .boxed import Boxed
 from .clipped import Clipped
@@ -41,10 +38,15 @@ def _of_map(name):
         kind = next(type(a) for a in arguments if type(a) in MAPS)
         return getattr(MAPS[kind], name)(*arguments)
 
-    @overload(called, jit_options={"error_model": "numpy", "forceinline": True, "_nrt": False}, strict=False)
-    def _(*arguments):
-        kind = next(a.instance_class for a in arguments if isinstance(a, types.NamedTuple | types.NamedUniTuple))
-        return getattr(MAPS[kind], name)
+    @when_compiling
+    def register():
+        from numba import types
+        from numba.extending import overload
+
+        @overload(called, jit_options={"error_model": "numpy", "forceinline": True, "_nrt": False}, strict=False)
+        def _(*arguments):
+            kind = next(a.instance_class for a in arguments if isinstance(a, types.NamedTuple | types.NamedUniTuple))
+            return getattr(MAPS[kind], name)
 
     return called
 
