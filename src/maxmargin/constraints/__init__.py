@@ -6,5 +6,6 @@ from .classes import Classes
 from .scalar import Scalar
 from .searched import Searched
 from .shared import SharedSlack
+from .sorted_pairs import SortedPairs
 
-__all__ = ["Blocked", "Cache", "Classes", "Scalar", "Searched", "SharedSlack"]
+__all__ = ["Blocked", "Cache", "Classes", "Scalar", "Searched", "SharedSlack", "SortedPairs"]

@@ -10,6 +10,7 @@ from .interior_point import InteriorPoint
 from .oracle_ascent import OracleAscent
 from .perceptron import Perceptron
 from .proximal_point import ProximalAscent, ProximalPoint
+from .smoothed_newton import SmoothedNewton
 from .solve import solve
 from .subgradient import Subgradient
 
@@ -24,6 +25,7 @@ __all__ = [
     "Perceptron",
     "ProximalAscent",
     "ProximalPoint",
+    "SmoothedNewton",
     "Subgradient",
     "best_start",
     "certify",

@@ -24,6 +24,7 @@ from .interior_point import MOST_WEIGHTS, InteriorPoint
 from .oracle_ascent import OracleAscent
 from .perceptron import Perceptron
 from .proximal_point import ProximalAscent, ProximalPoint
+from .smoothed_newton import SmoothedNewton
 from .subgradient import Subgradient
 from .switching import Switching
 
@@ -254,6 +255,10 @@ def _one_by_one(name: str, solver: Callable[..., Solver]) -> Maker:
     return make
 
 
+def _smoothed_newton(problem: Problem, means: Means) -> SmoothedNewton:
+    return SmoothedNewton()
+
+
 SOLVERS: dict[str, dict[str, Maker]] = {
     "memory": {"auto": _auto, "dual_coordinate": _dual_coordinate, "interior_point": _interior_point},
     "blocks": {
@@ -269,6 +274,7 @@ SOLVERS: dict[str, dict[str, Maker]] = {
         "subgradient": _one_by_one("subgradient", Subgradient),
         "perceptron": _one_by_one("perceptron", Perceptron),
     },
+    "groups": {"auto": _smoothed_newton, "newton": _smoothed_newton},
 }
 """Who holds the constraints, the names that users may give there, and who makes the solver. ``distributed`` adds its
 own rows."""
