@@ -18,7 +18,7 @@ import math
 import numpy as np
 from numpy import uint64
 
-from ..kernels import compiled, compiled_sum
+from ..kernels import compiled, compiled_sum, inlined
 from ..kernels.order import below, next_random
 
 BLOCK = 128
@@ -83,9 +83,10 @@ def _block(X, shift, table, half, rows, products, start, stop, out):
             out[i - start, z] = max(0.0, norm + 2.0 * (half[z] - products[i - start, z]))
 
 
-@compiled
-def _lowest(line):
-    """The least of some numbers: four minima at a time do not wait for each other."""
+@inlined
+def _lowest(table, i):
+    """The least number of a line: four minima at a time do not wait for each other."""
+    line = table[i]
     k = line.size
     low0 = low1 = low2 = low3 = np.inf
     z = 0
@@ -113,17 +114,17 @@ def measure(X, s, shift, centres, label, near, least, start, stop):
         last = min(first + BLOCK, stop)
         _block(X, shift, table, half, rows, products, first, last, out)
         for i in range(first, last):
-            line = out[i - first]
-            lowest = _lowest(line)
+            row = i - first
+            lowest = _lowest(out, row)
             z = label[i]  # most labels are right already
             best = z
-            if line[z] > lowest:
+            if out[row, z] > lowest:
                 best = 0
-                while line[best] > lowest:
+                while out[row, best] > lowest:
                     best += 1
             at = lowest if few else _far(X, i, centres, best)
             if z != best:
-                own = line[z] if few else _far(X, i, centres, z)
+                own = out[row, z] if few else _far(X, i, centres, z)
                 # A product may have ranked two centres wrongly that are equally far but for rounding.
                 if own < at:
                     best = z
@@ -204,12 +205,12 @@ def runners_up(X, s, shift, centres, near, least, second, price, start, stop):
         last = min(first + BLOCK, stop)
         _block(X, shift, table, half, rows, products, first, last, out)
         for i in range(first, last):
-            line = out[i - first]
+            row = i - first
             own = near[i]
-            line[own] = np.inf
-            lowest = _lowest(line)
+            out[row, own] = np.inf
+            lowest = _lowest(out, row)
             best = 0
-            while line[best] > lowest:
+            while out[row, best] > lowest:
                 best += 1
             second[i] = best
             if best == own:
@@ -255,16 +256,16 @@ def draw(X, s, shift, centres, near, least, t, uniform, label, start, stop):
         last = min(first + BLOCK, stop)
         _block(X, shift, table, half, rows, products, first, last, out)
         for i in range(first, last):
-            line = out[i - first]
+            row = i - first
             mass = 0.0
             for z in range(k):
-                far = t * s[i] * max(0.0, line[z] - least[i])
-                line[z] = math.exp(-far) if far < NEVER else 0.0
-                mass += line[z]
+                far = t * s[i] * max(0.0, out[row, z] - least[i])
+                out[row, z] = math.exp(-far) if far < NEVER else 0.0
+                mass += out[row, z]
             left = uniform[i] * mass
             label[i] = near[i]
             for z in range(k):
-                left -= line[z]
+                left -= out[row, z]
                 if left < 0.0:
                     label[i] = z
                     break

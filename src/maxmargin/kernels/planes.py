@@ -19,7 +19,7 @@ from numpy import uint64
 
 from . import compiled, inlined, maps, order as _order
 from .rows import at, bounds, column, dot
-from .simplex import project
+from .simplex import project_first
 
 # A visit ends when this share of the example's gap is left: the others have moved on by the next visit anyway.
 _LEFT = 0.05
@@ -184,7 +184,7 @@ def extrapolate(rows, slots, budget, alpha, previous, momentum, m, order, active
             trial[j] = free[j] if p < active else alpha[s]
             previous[s] = alpha[s]
         if p < active:
-            project(trial[:k], at(budget, i))
+            project_first(trial, k, at(budget, i))
         for j in range(k):
             s = start + j
             change += (trial[j] - alpha[s]) * loss[s]

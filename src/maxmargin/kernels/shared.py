@@ -18,7 +18,7 @@ from numpy import uint64
 from ..rounding import UNIT
 from . import compiled, inlined, maps, order as _order
 from .rows import at, bounded_dot, remembered, stored_pair
-from .simplex import project
+from .simplex import project_first
 from .vectors import difference_error, two_sum
 
 _USED_UP = 1.0 - 1e-13
@@ -201,7 +201,7 @@ def extrapolate(rows, loss, first, side, budget, awake, n_awake, alpha, previous
                 trial[n] = free[n] if p < active else alpha[j]
                 n += 1
         if p < active:
-            project(trial[:n], at(budget, i))
+            project_first(trial, n, at(budget, i))
         for q in range(n):
             j = touched[q]
             change += (trial[q] - alpha[j]) * loss[j]

@@ -1,6 +1,6 @@
 """Shares of a budget: Euclidean projections onto simplices, by the method of Michelot (1986), which sorts nothing."""
 
-from . import compiled
+from . import compiled, inlined
 from .rows import at
 from .vectors import within
 
@@ -41,6 +41,12 @@ def project(values, total):
         used += values[k]
     if used > total:
         to_simplex(values, total)
+
+
+@inlined
+def project_first(values, n, total):
+    """The same for the first n values alone: a slice taken here has no references that would be counted."""
+    project(values[:n], total)
 
 
 @compiled

@@ -21,7 +21,7 @@ import numpy as np
 
 from ...constraints.sums import DualSums
 from ...data.arrays import as_rows
-from ...kernels.shared import project
+from ...kernels.simplex import project
 from ...kernels.vectors import dot, within
 from ...problem import Planes, Problem, TotalLoss, Totals
 from ...protocols import Regularizer

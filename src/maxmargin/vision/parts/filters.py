@@ -16,7 +16,7 @@ import numpy as np
 from ...constraints.sums import DualSums
 from ...data.arrays import as_rows
 from ...kernels.rows import combine
-from ...kernels.shared import project
+from ...kernels.simplex import project
 from ...kernels.vectors import dot, within
 from ...problem import Rivals, RowErrors, TotalLoss, Totals
 from ...regularizers import GaussianPrior
