@@ -45,9 +45,9 @@ def _forward(u, length, width, first, along, across, value):
             for b in range(n_labels):
                 after[at + b] = best[b] + own[b]
             if s % width > 0:
-                beside = along[x % n_labels]
+                newest = x % n_labels
                 for b in range(n_labels):
-                    after[at + b] += beside[b]
+                    after[at + b] += along[newest, b]
 
 
 @compiled
