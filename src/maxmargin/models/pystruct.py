@@ -109,6 +109,12 @@ def _whole(method: str, answer: Any) -> Any:
     return answer
 
 
+def _stacked(examples: Any) -> Any:
+    """Arrays of one shape as one array: PyStruct's latent grids take no lists."""
+    shapes = {getattr(example, "shape", None) for example in examples}
+    return np.stack(list(examples)) if len(shapes) == 1 and None not in shapes else examples
+
+
 class PystructLatentModel(PystructModel):
     """See :func:`from_pystruct`. Answers are pairs (label of h, h)."""
 
@@ -117,7 +123,14 @@ class PystructLatentModel(PystructModel):
     def initial_all(self, X: Any, Y: Any) -> list[Any]:
         """What ``init_latent`` gives to all examples together, or else the best values at weights zero."""
         if hasattr(self.model, "init_latent"):
-            return list(self.model.init_latent(X, Y))
+            try:
+                return list(self.model.init_latent(_stacked(X), _stacked(Y)))
+            except Exception as error:
+                raise ValueError(
+                    f"init_latent of the PyStruct model failed: {type(error).__name__}: {error}. Latent grids begin "
+                    "with pictures of one size; otherwise give the latent values to start from, fit(X, Y, Z=…), or "
+                    "weights, init=…."
+                ) from error
         zero = np.zeros(self.n_weights)
         return [self.model.latent(x, y, zero) for x, y in zip(X, Y, strict=True)]
 
