@@ -231,6 +231,27 @@ def test_blocks_and_threads_give_the_same_answers(kind, chunk_rows, n_threads):
     assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_answers_do_not_depend_on_what_was_asked_before(kind):
+    data, rng = Data(kind), np.random.default_rng(1)
+    asked = InteriorRows(data.constraints())
+    w, directions = rng.normal(size=asked.n_weights), 0.1 * rng.normal(size=(3, asked.n_weights))
+    others = directions[[0, 2, 1]]
+    asked.centre(w, 0.3)
+    questions = [(0.0, directions[:1]), (0.2, directions[:2]), (0.2, directions), (0.1, others), (0.1, others[:2])]
+    for mu, along in questions:
+        fresh = InteriorRows(data.constraints())
+        fresh.load(asked.saved())
+        for at in (w, w + 1.0, w):
+            for found, expected in zip(asked.look(at, along, mu), fresh.look(at, along, mu), strict=True):
+                np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+            fresh.load(asked.saved())
+    other = InteriorRows(data.constraints())
+    other.centre(w, 5.0)
+    asked.load(other.saved())
+    np.testing.assert_allclose(asked.look(w, directions, 0.2)[1], other.look(w, directions, 0.2)[1], rtol=1e-9)
+
+
 def test_questions_of_other_sizes_are_refused():
     rows = InteriorRows(Data("hinge").constraints())
     with pytest.raises(ValueError, match=r"have 9 weights.* got \(8,\) and \(0, 9\)"):

@@ -8,6 +8,7 @@ that have a budget have slots.
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,8 @@ import scipy.sparse as sp
 
 from ..kernels.losses import LossShape
 from .matrices import written_out
+
+_FEW = 6  # slots
 
 if TYPE_CHECKING:
     from .classes import Classes
@@ -65,10 +68,16 @@ class InteriorSlots(ABC):
 
     def sums(self, a: np.ndarray) -> np.ndarray:
         """Over the slots of each example."""
-        return a.reshape(self.n, self.width).sum(axis=1)
+        return self._folded(np.add, a)
 
     def maxima(self, a: np.ndarray) -> np.ndarray:
-        return a.reshape(self.n, self.width).max(axis=1)
+        return self._folded(np.maximum, a)
+
+    def _folded(self, operation: np.ufunc, a: np.ndarray) -> np.ndarray:
+        a = a.reshape(self.n, self.width)
+        if self.width > _FEW:
+            return operation.reduce(a, axis=1)
+        return functools.reduce(operation, a.T)  # a reduction would begin anew for each example
 
     def spread(self, x: np.ndarray) -> np.ndarray:
         """Numbers of examples as numbers of their slots."""
@@ -111,7 +120,11 @@ class ScalarSlots(InteriorSlots):
         return (self.sign * (self.X @ W.T).T[:, :, None]).reshape(len(W), -1)
 
     def combine(self, A: np.ndarray) -> np.ndarray:
-        return (self.X.T @ (self.sign * A.reshape(-1, self.n, self.width)).sum(axis=2).T).T
+        return (self.X.T @ self._signed(A.reshape(-1, self.n, self.width)).T).T
+
+    def _signed(self, A: np.ndarray) -> np.ndarray:
+        """Sums over the slots of each example but slot 0, of which no row knows."""
+        return functools.reduce(np.add, [self.sign[:, k] * A[..., k] for k in range(1, self.width)])
 
     def gram(self, D: np.ndarray, T: np.ndarray) -> np.ndarray:
         zero, one, *other = D.reshape(self.n, self.width).T
@@ -119,7 +132,7 @@ class ScalarSlots(InteriorSlots):
         return gram(self.X, weight / T)
 
     def shares(self, z: np.ndarray) -> np.ndarray:
-        return (self.sign * z.reshape(self.n, self.width)).sum(axis=1)
+        return self._signed(z.reshape(self.n, self.width))
 
 
 class ClassSlots(InteriorSlots):

@@ -73,6 +73,7 @@ class InteriorRows:
                 "come in blocks."
             )
         self._point: Point | SlotValues
+        self._whole: SlotPoint | None = None
         self._compiled = what.scalar and what.n_examples * what.slots_per_example > COMPILED_FROM
         self._in_blocks = constraints.held_in == "blocks"
         self._slots = constraints.as_slots(what) if n and not self._compiled and not self._in_blocks else None
@@ -84,8 +85,10 @@ class InteriorRows:
         else:
             shape = (n, 2 + what.two_sided if what.scalar else what.columns)
             shape = shape if self._slots is None else self._slots.shape
-            self._point = SlotValues(np.zeros(shape), np.ones(shape), np.zeros(n))
+            self._point = values = SlotValues(np.zeros(shape), np.ones(shape), np.zeros(n))
             self._alpha = np.zeros(constraints.dual_shape)
+            if self._slots is not None:
+                self._whole = SlotPoint(self._slots, values, self._alpha)  # it remembers what it was asked last
         self._kept = np.zeros_like(self._alpha)
 
     @property
@@ -176,7 +179,7 @@ class InteriorRows:
         if not self.n_examples:
             return
         if not self._in_blocks:
-            yield self._part(self.constraints, self._point, self._alpha)
+            yield self._whole or self._part(self.constraints, self._point, self._alpha)
             return
         first = self.constraints.first
         for b, block in self.constraints.blocks():
@@ -185,7 +188,7 @@ class InteriorRows:
 
     def _part(self, c: Any, point: Any, alpha: np.ndarray) -> _Compiled | SlotPoint:
         if not self._compiled:
-            return SlotPoint(c.as_slots(self.description) if self._slots is None else self._slots, point, alpha)
+            return SlotPoint(c.as_slots(self.description), point, alpha)
         # Kernels would write past the arrays of a point that was made for other losses; blocks were only sampled.
         if not point.excess.size and c.loss_shape.bounded:
             raise ValueError("This loss is bounded, but the description of the problem says that none is.")

@@ -40,6 +40,8 @@ class _Change(NamedTuple):
     eta: np.ndarray
     x: np.ndarray
     z: np.ndarray
+    shift: np.ndarray
+    """D·(u − Σ D u / T) of the multipliers."""
 
 
 class SlotPoint:
@@ -53,13 +55,16 @@ class SlotPoint:
         self.q = slots.loss_shape.curvature / self.budget
         self.bounded = slots.loss_shape.bounded
         self.bent = self.bounded and slots.loss_shape.curvature > 0.0
+        self._used = slice(None) if slots.there.all() else np.flatnonzero(slots.there)
+        self._walked: _Step | None = None
 
     def pieces(self, n: int) -> list[SlotPoint]:
         """All in one piece: array code shares nothing out."""
         return [self]
 
     def share(self) -> None:
-        """Dual variables that follow from the point."""
+        """Dual variables that follow from the point, which has moved."""
+        self._walked = None
         self.alpha[...] = self.slots.shares(self.z)
 
     def centre(self, w: np.ndarray, per_budget: float) -> None:
@@ -101,31 +106,38 @@ class SlotPoint:
         self.share()
 
     def look(self, w: np.ndarray, directions: np.ndarray, mu: float) -> tuple[np.ndarray, np.ndarray]:
-        step = _Step(self, w, directions, mu)
-        vector = self.slots.combine((step.shift(step.aims) - step.moved)[None])[0]
-        dx, dz, there = step.change.x, step.change.z, self.slots.there
-        rate = np.maximum(-dx[there] / self.x[there], -dz[there] / self.z[there]).max(initial=0.0)
-        return vector, np.array([rate, float(dx @ self.z + self.x @ dz), float(dx @ dz)])
+        step, used = self._step(w, directions, mu), self._used
+        _, dx, dz, shift = step.changes[-1]
+        vector = self.slots.combine((step.shift(step.aims) - shift)[None])[0]
+        falls = np.minimum(dx[used] / self.x[used], dz[used] / self.z[used])
+        return vector, np.array([-falls.min(initial=0.0), float(dx @ self.z + self.x @ dz), float(dx @ dz)])
 
     def advance(
         self, w: np.ndarray, directions: np.ndarray, mu: float, length: float, precise: bool
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         slots = self.slots
         if len(directions):
-            change = _Step(self, w, directions, mu).change
+            change = self._step(w, directions, mu).changes[-1]
             self.eta += length * change.eta
             self.x += length * change.x
             self.z += length * change.z
             self._to_budget()
             w = w + length * directions[-1]
             self.share()
-        step = _Step(self, w, directions[:0], mu)
+        step = self._step(w, directions[:0], mu)
         unit = step.shift(slots.there.astype(np.float64), centring=True)
         vectors = slots.combine(np.stack([self.z, step.shift(step.aims), unit]))
         loss, dual = self._objectives(step.scores)
         off_bounds = slots.sums((self.z > _HELD * slots.spread(self.budget)).astype(np.float64)) > 1.0
         sums = np.array([loss, dual, float(self.x @ self.z), slots.there.sum(), off_bounds.sum()], np.float64)
         return slots.gram(step.D, step.T), vectors, sums
+
+    def _step(self, w: np.ndarray, directions: np.ndarray, mu: float) -> _Step:
+        """Along these directions from here: those that the last question was about are not walked again."""
+        if self._walked is None or not np.array_equal(self._walked.w, w):
+            self._walked = _Step(self, w)
+        self._walked.walk(directions, mu)
+        return self._walked
 
     def _to_budget(self) -> None:
         """Take out of multipliers what rounding has added to their sums: this point is to be feasible."""
@@ -148,15 +160,15 @@ class SlotPoint:
 
 
 class _Step:
-    """Along the last of the directions: how slots answer, and what the next one aims at.
+    """Along some directions from w: how slots answer, and what the next one aims at.
 
     ``aims`` are changes of products. After the affine direction it is Mehrotra's correction, after that Gondzio's.
     """
 
-    def __init__(self, at: SlotPoint, w: np.ndarray, directions: np.ndarray, mu: float) -> None:
+    def __init__(self, at: SlotPoint, w: np.ndarray) -> None:
         slots, z, x = at.slots, at.z, at.x
-        self.at = at
-        self.scores, *moves = slots.scores(np.vstack([w[None], directions]))
+        self.at, self.w = at, w.copy()
+        self.scores = slots.scores(w[None])[0]
         self.D = z / x
         self.damp = np.ones(slots.n)
         if not at.bounded:
@@ -170,18 +182,37 @@ class _Step:
             self.errors[slots.zero] += np.where(at.live, at.q * at.spent(), 0.0)
         above = slots.sums(z) - (at.budget if at.bounded else at.eta / at.q)
         self.above = np.where(at.live, above, 0.0)
-        self.aims = -x * z * slots.there
-        for depth, along in enumerate(moves):
-            self.change = self._answer(along)
-            _, dx, dz = self.change
-            if depth == 0:
-                self.aims = (mu if len(moves) > 1 else 0.0) - x * z - dx * dz
-            elif depth == 1:
-                product = (x + dx) * (z + dz)
-                pull = np.clip(product, mu / FAR, mu * FAR) - product
-                self.aims = self.aims + np.maximum(pull, -FAR * mu)
-            self.aims *= slots.there
-            self.moved = self.D * (along - slots.spread(slots.sums(self.D * along) / self.T))
+        self.products = x * z
+        self.directions, self.mu = np.zeros((0, w.size)), 0.0
+        self.changes: list[_Change] = []
+        self.walk(self.directions, 0.0)
+
+    def walk(self, directions: np.ndarray, mu: float) -> None:
+        """Up to the end of the last direction."""
+        del self.changes[self._known(directions, mu) :]
+        self.directions, self.mu = directions.copy(), mu
+        self.aims = -self.products * self.at.slots.there
+        for depth, direction in enumerate(directions):
+            if depth == len(self.changes):
+                self.changes.append(self._answer(self.at.slots.scores(direction[None])[0]))
+            self._correct(depth, mu)
+
+    def _known(self, directions: np.ndarray, mu: float) -> int:
+        """How many changes stay what they are; all after the first depend on μ, too."""
+        n = min(len(directions), len(self.changes))
+        differ = np.flatnonzero((directions[:n] != self.directions[:n]).any(axis=1))
+        alike = int(differ[0]) if differ.size else n
+        return alike if mu == self.mu else min(alike, 1)
+
+    def _correct(self, depth: int, mu: float) -> None:
+        x, z, (_, dx, dz, _) = self.at.x, self.at.z, self.changes[depth]
+        if depth == 0:
+            self.aims = mu - self.products - dx * dz
+        elif depth == 1:
+            product = (x + dx) * (z + dz)
+            pull = np.clip(product, mu / FAR, mu * FAR) - product
+            self.aims = self.aims + np.maximum(pull, -FAR * mu)
+        self.aims *= self.at.slots.there
 
     def _wanted(self, aims: np.ndarray, centring: bool) -> tuple[np.ndarray, np.ndarray]:
         """q' of slots, and the change of η if scores stay; for ``centring`` without what is to be corrected."""
@@ -204,7 +235,8 @@ class _Step:
     def _answer(self, along: np.ndarray) -> _Change:
         slots, at = self.at.slots, self.at
         wanted, deta = self._wanted(self.aims, False)
-        deta = deta - slots.sums(self.D * along) / self.T
+        mean = slots.sums(self.D * along) / self.T
+        deta = deta - mean
         dx = np.where(slots.there, along + slots.spread(deta) - self.errors, 0.0)
         dz = np.where(slots.there, (self.aims - at.z * dx) / at.x, 0.0)
         if at.bent:
@@ -212,4 +244,4 @@ class _Step:
             dz[zero] = wanted[zero] - self.D[zero] * deta
             left = self.aims[zero] - at.x[zero] * dz[zero]
             dx[zero] = np.where(at.live, left / np.where(at.live, at.z[zero], 1.0), 0.0)
-        return _Change(np.where(at.live, deta, 0.0), dx, dz)
+        return _Change(np.where(at.live, deta, 0.0), dx, dz, self.D * (along - slots.spread(mean)))
