@@ -115,8 +115,16 @@ def _losses(losses: np.ndarray) -> Markup:
     """How many answers cost how much."""
     said = f"{numbers.count((losses == 0).sum())} of {numbers.count(losses.size)} answers are without loss."
     top = float(losses.max())
-    heights, edges = np.histogram(losses, _BINS, (0.0, top or 1.0))
+    heights, edges = np.histogram(losses, _intervals(losses, top))
     return together(element("p", said), histogram(edges, heights, "loss", "answers") if top else None)
+
+
+def _intervals(losses: np.ndarray, top: float) -> np.ndarray:
+    """Equally wide; where losses are counts, of as many whole numbers each."""
+    if (losses % 1.0).any():
+        return np.linspace(0.0, top, _BINS + 1)
+    width = np.ceil((top + 1.0) / _BINS)
+    return np.arange(0.0, top + 1.0 + width, width)
 
 
 def _labels(y: object) -> list[Any] | None:
