@@ -35,9 +35,8 @@ _BLOCK = 1 << 20
 
 # Arguments that are kept as an attribute of another name.
 _KEPT_AS = {("GroupNorm", "weights"): "strength", ("Bags", "states"): "state_kind"}
-_KEPT_AS |= {
-    (model, "loss"): "cost" for model in ("Assignment", "Chain", "DependencyTree", "Graph", "Multilabel", "SemiMarkov")
-}
+_WITH_COST = ("Assignment", "Chain", "DependencyTree", "Graph", "Multilabel", "Segmentation2D", "SemiMarkov")
+_KEPT_AS |= {(model, "loss"): "cost" for model in _WITH_COST}
 
 
 class ModelFileError(ValueError):
@@ -119,7 +118,7 @@ _CORE: dict[str, tuple[type, ...]] = {
     "loss": (*losses.MARGIN.values(), *losses.DISTANCE.values()),
     "model": (
         models.Multiclass, models.Assignment, models.Chain, models.DependencyTree, models.SemiMarkov, models.Graph,
-        models.Multilabel, models.Bags, models.MaxMin, models.Ramp,
+        models.Segmentation2D, models.Multilabel, models.Bags, models.MaxMin, models.Ramp,
     ),
     "chooser": (
         latent.CCCP, latent.RandomWalk, latent.RandomSubset, latent.MaximumEntropy, latent.MultiFold, latent.Biased,

@@ -20,6 +20,7 @@ from .multilabel import Multilabel
 from .pystruct import from_pystruct
 from .ramp import Ramp
 from .ranking import ranking
+from .segmentation import Segmentation2D
 from .semi_markov import SemiMarkov
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ __all__ = [
     "Multilabel",
     "Ramp",
     "Reconfigurable",
+    "Segmentation2D",
     "SemiMarkov",
     "binary",
     "from_pystruct",

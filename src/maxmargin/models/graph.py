@@ -91,7 +91,7 @@ class Graph:
 
     def sized(self, X: Sequence[object], Y: Sequence[object]) -> Graph:
         """A copy that knows its sizes from the data."""
-        graphs = Graphs.of(X, self.n_features, self.n_edge_features)
+        graphs, Y = self._graphs(X), self._labels(Y)
         sized = copy.copy(self)
         sized.n_features = graphs.nodes.n_features
         sized.n_edge_features = graphs.edge_features.shape[1]
@@ -100,6 +100,14 @@ class Graph:
             sized.n_labels = labelling.n_labels(Y, self.cost)
         labelling.check_loss(self.cost, sized.n_labels)
         return sized
+
+    def _graphs(self, X: Sequence[Any]) -> Graphs:
+        """Inputs as graphs, checked."""
+        return Graphs.of(X, self.n_features, self.n_edge_features)
+
+    def _labels(self, Y: Sequence[Any]) -> Sequence[Any]:
+        """Answers as arrays with a label for each node."""
+        return Y
 
     def joined(self, others: Sequence[Graph]) -> Graph:
         """The model that knows the sizes of this one and others, each sized on a part of the data."""
@@ -196,8 +204,8 @@ class GraphOracle(labelling.LabellingOracle):
     model: Graph
 
     def __init__(self, model: Graph, X: Sequence[object], Y: Sequence[Any] | None = None) -> None:
-        self.graphs = graphs = Graphs.of(X, model.n_features, model.n_edge_features or 0)
-        super().__init__(model, graphs.nodes, Y)
+        self.graphs = graphs = model._graphs(X)
+        super().__init__(model, graphs.nodes, None if Y is None else model._labels(Y))
         self.data = self.tokens, self.first_token, (graphs.edges, graphs.edge_offsets, graphs.edge_features)
         self.pairs = model.pairs
         n_labels, n_features = model._sizes()
