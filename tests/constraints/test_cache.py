@@ -17,7 +17,7 @@ from maxmargin.checks import check_constraints
 from maxmargin.constraints import Cache
 from maxmargin.constraints.matrices import as_sparse
 from maxmargin.constraints.store import RowStore
-from maxmargin.constraints.stored_planes import moved
+from maxmargin.constraints.stored_planes import Slots, _relay, moved
 from maxmargin.data.arrays import as_rows
 from maxmargin.kernels import planes as kernels, rows as row_kernels
 from maxmargin.problem import Planes, Rivals
@@ -363,6 +363,29 @@ def test_other_kernels_equal_their_source(sparse):
     empty = (np.zeros(9, np.int64), np.zeros(100, np.int32), np.zeros(100, np.float32))
     arguments = (rows.indptr, rows.indices, rows.data, rows.dense, rows.width, np.array([2, 0]), *empty, 0)
     equals_its_source(row_kernels.copy_rows, *arguments)
+
+
+def test_few_planes_are_laid_out_in_array_code_as_the_kernel_does():
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        size = rng.integers(1, 6, 7)
+        slots = Slots.of_sizes(size, np.full(7, -1))
+        slots.count[:] = rng.integers(0, size + 1)
+        slots.row[:], slots.loss[:] = rng.permutation(slots.row.size), rng.random(slots.row.size)
+        slots.gram[:], slots.hot[:] = rng.random(slots.gram.size), rng.random(slots.row.size) < 0.5
+        used = np.arange(slots.row.size) - np.repeat(slots.first[:-1], size) < np.repeat(slots.count, size)
+        keep, examples = used & (rng.random(used.size) < 0.7), rng.permutation(9) - 2
+        examples[examples < 0] = -1
+        room = np.full(9, 6)
+        found = []
+        for lay_out in (kernels.relay, _relay):
+            new = Slots.of_sizes(room, np.full(9, -1))
+            new.gram[:] = 0.0
+            source = np.full(new.row.size, -1)
+            lay_out(slots, keep, examples, new, source)
+            found.append((source, *new))
+        for kernel, arrays in zip(*found, strict=True):
+            np.testing.assert_array_equal(arrays, kernel)
 
 
 @pytest.mark.parametrize("sparse", [False, True])

@@ -36,9 +36,11 @@ def test_no_certificate_is_false(seeds):
 def test_no_certificate_of_a_tagger_is_false(seeds):
     """Chains and segmentations with rules. At scales from 1e-12 to 1e12 bounds may be weak, but never false."""
     wrong = []
-    for seed in seeds:
-        case = exact_taggers.tagging(np.random.default_rng([77, seed]))
-        wrong += [f"tagging({seed}): {finding}; {case}" for finding in exact_case.check(case) if not finding.is_weak]
+    with small.none_is_small() if seeds[0] % (2 * BATCH) else nullcontext():
+        for seed in seeds:
+            case = exact_taggers.tagging(np.random.default_rng([77, seed]))
+            found = [finding for finding in exact_case.check(case) if not finding.is_weak]
+            wrong += [f"tagging({seed}): {finding}; {case}" for finding in found]
     assert not wrong, "\n".join(wrong)
 
 

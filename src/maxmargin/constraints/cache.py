@@ -8,14 +8,13 @@ import numpy as np
 
 from ..kernels import planes as kernels, rows as row_kernels
 from ..kernels.maps import WeightMap
-from ..kernels.simplex import project_examples
 from ..kernels.vectors import bounded_dot, dot
 from ..problem import Planes, Rivals, Rows, TotalLoss, Totals
 from ..protocols import OracleError
 from ..rounding import gamma
 from .answers import Spilled, joined_planes
 from .base import Closed
-from .small import is_small, table
+from .small import is_small, project, table
 from .store import placed
 from .stored_planes import StoredPlanes, moved
 from .sums import DualSums
@@ -75,7 +74,7 @@ class Cache(StoredPlanes, Closed):
 
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
         alpha = np.where(self.used(), alpha, 0.0)
-        project_examples(alpha, self.slots.first, self.budget)
+        project(alpha, self.slots.first, self.budget)
         return alpha
 
     def totals(self, alpha: np.ndarray) -> Totals:

@@ -9,7 +9,6 @@ import numpy as np
 from ..data.arrays import as_rows
 from ..kernels import classes as kernels
 from ..kernels.maps import Boxed, Clipped, Plain, WeightMap
-from ..kernels.simplex import project_examples
 from ..kernels.vectors import bounded_dot
 from ..problem import Rows, is_pure
 from ..protocols import Regularizer
@@ -19,7 +18,7 @@ from .description import Description
 from .matrices import as_sparse, mean_squared_norm
 from .shared import SharedSlack
 from .slots import ClassSlots, InteriorSlots, RivalSlots
-from .small import bounded_combine, is_small, project_rows, table, total_of
+from .small import bounded_combine, is_small, project, table, total_of
 from .sums import DualSums
 
 _MAPS = (Plain, Clipped, Boxed)  # what the kernels for classes know
@@ -105,10 +104,7 @@ class Classes(Closed):
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
         alpha = own(alpha, self.dual_shape)
         alpha[np.arange(self.n_examples), self.label] = 0.0
-        if is_small(self.rows, self.n_classes):
-            project_rows(alpha, self.budget)
-        else:
-            project_examples(alpha.reshape(-1), np.arange(self.n_examples + 1) * self.n_classes, self.budget)
+        project(alpha.reshape(-1), np.arange(self.n_examples + 1) * self.n_classes, self.budget)
         return alpha
 
     def supports(self, kind: type) -> bool:

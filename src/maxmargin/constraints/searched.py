@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from ..kernels import rows as row_kernels
-from ..kernels.simplex import project_examples
 from ..kernels.vectors import bounded_dot
 from ..problem import Planes, Rivals, TotalLoss, Totals
 from ..protocols import Oracle
@@ -95,7 +94,7 @@ class Searched:
         order = np.argsort(alpha.example, kind="stable")
         example, shares = alpha.example[order], alpha.alpha[order].astype(np.float64)
         first = np.searchsorted(example, np.arange(self.n_examples + 1))
-        project_examples(shares, first, self.budget)
+        small.project(shares, first, self.budget)
         return Planes(example, Joined([alpha.labels], order), shares)
 
     def totals(self, alpha: Planes) -> Totals:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from ..kernels import shared as kernels
-from ..kernels.simplex import project_examples
 from ..kernels.vectors import bounded_dot
 from ..problem import Rows
 from ..rounding import UNIT
@@ -16,7 +15,7 @@ from .base import Closed, check_entries, own
 from .description import Description
 from .matrices import mean_squared_norm
 from .slots import InteriorSlots, SharedSlots
-from .small import bounded_scores, total_of
+from .small import bounded_scores, project, total_of
 
 
 class SharedSlack(Closed):
@@ -94,7 +93,7 @@ class SharedSlack(Closed):
 
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
         alpha = own(alpha, self.dual_shape)
-        project_examples(alpha, self.first, self.budget)
+        project(alpha, self.first, self.budget)
         return alpha
 
     def _bounded_linear(self, alpha: np.ndarray) -> tuple[float, float]:

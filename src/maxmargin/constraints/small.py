@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import scipy.sparse as sp
 
+from ..kernels.simplex import project_examples
 from ..kernels.vectors import compensated
 from ..problem import Rows
 from ..rounding import UNIT
@@ -30,7 +31,12 @@ def none_is_small() -> Iterator[None]:
 
 def is_small(rows: Rows, columns: int = 1) -> bool:
     """Whether rows times columns of weights are few enough numbers to be written out."""
-    return max(rows.n_rows, len(rows)) * rows.width * columns <= _limit["values"]
+    return is_few(max(rows.n_rows, len(rows)) * rows.width * columns)
+
+
+def is_few(n: int) -> bool:
+    """Whether so many numbers are written out."""
+    return n <= _limit["values"]
 
 
 def table(rows: Rows) -> np.ndarray:
@@ -66,10 +72,22 @@ def total_of(paid: np.ndarray, most: np.ndarray) -> tuple[float, float]:
     return total + low, 1.01 * float((most - paid + 8.0 * UNIT * most).sum()) + 2.0 * UNIT * total
 
 
-def project_rows(alpha: np.ndarray, budget: np.ndarray) -> None:
-    """Make every row of dual variables feasible, in place, as ``kernels.simplex.project_examples`` does."""
-    n, width = alpha.shape
-    budget = np.broadcast_to(budget, n)
+def project(alpha: np.ndarray, first: np.ndarray, budget: np.ndarray) -> None:
+    """Make the dual variables of every example feasible, in place: those of example i begin at ``first[i]``."""
+    sizes = np.diff(first)
+    n, width = sizes.size, int(sizes.max(initial=0))
+    if not is_few(n * width):
+        project_examples(alpha, first, budget)
+        return
+    table, there = np.zeros((n, width)), np.arange(width) < sizes[:, None]
+    table[there] = alpha
+    _project_rows(table, np.broadcast_to(budget, n))
+    alpha[...] = table[there]
+
+
+def _project_rows(alpha: np.ndarray, budget: np.ndarray) -> None:
+    """As ``kernels.simplex.project_examples`` does. What is padded with zeros stays zero."""
+    width = alpha.shape[1]
     np.maximum(alpha, 0.0, out=alpha)
     over = np.flatnonzero(alpha.sum(axis=1) > budget)
     falling = -np.sort(-alpha[over], axis=1)

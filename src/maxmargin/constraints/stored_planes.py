@@ -12,6 +12,7 @@ from ..kernels.maps import Dense, WeightMap
 from ..problem import Rivals, RowErrors, Rows
 from .answers import bytes_of
 from .matrices import as_sparse
+from .small import is_few
 from .store import RowStore, placed, row_sizes
 
 
@@ -50,6 +51,29 @@ def moved(values: np.ndarray, source: np.ndarray) -> np.ndarray:
     here = source >= 0
     out[here] = values[source[here]]
     return out
+
+
+def _relay(slots: Slots, keep: np.ndarray, examples: np.ndarray, new: Slots, source: np.ndarray) -> None:
+    """As ``kernels.relay`` does, in array code."""
+    number = np.full(slots.count.size, -1)
+    number[examples[examples >= 0]] = np.flatnonzero(examples >= 0)
+    owner = np.repeat(np.arange(slots.count.size), np.diff(slots.first))
+    kept = np.flatnonzero(keep & (number[owner] >= 0))
+    owner = owner[kept]
+    begin = np.searchsorted(owner, owner)
+    here, rank = number[owner], np.arange(kept.size) - begin
+    target = new.first[here] + rank
+    source[target] = kept
+    new.row[target], new.loss[target], new.hot[target] = slots.row[kept], slots.loss[kept], slots.hot[kept]
+    new.count[:] = np.bincount(here, minlength=new.count.size)
+    mates = new.count[here]
+    a = np.repeat(np.arange(kept.size), mates)
+    b = begin[a] + np.arange(a.size) - np.repeat(np.cumsum(mates) - mates, mates)
+    old_place, size = kept - slots.first[owner], np.diff(slots.first)[owner]
+    new_size = np.diff(new.first)[here]
+    new.gram[new.gram_first[here[a]] + rank[a] * new_size[a] + rank[b]] = slots.gram[
+        slots.gram_first[owner[a]] + old_place[a] * size[a] + old_place[b]
+    ]
 
 
 class StoredPlanes:
@@ -167,7 +191,10 @@ class StoredPlanes:
         size[here], shift[here] = kept[examples[here]], old.shift[examples[here]]
         new = Slots.of_sizes(size + room, shift)
         source = np.full(new.row.size, -1, np.int64)
-        kernels.relay(old, keep, examples, new, source)
+        if is_few(new.gram.size):
+            _relay(old, keep & self.used(), examples, new, source)
+        else:
+            kernels.relay(old, keep, examples, new, source)
         self.slots = new
         self.labels, self.answer_bytes = moved(self.labels, source), moved(self.answer_bytes, source)
         self.idle = moved(self.idle, source)

@@ -311,7 +311,8 @@ class LatentSVC(ClassifierMixin, WithIntercept, LatentEstimator):
         """Weights that tell bags of one instance apart: a convex problem."""
         problem = means.problem(np.zeros(means.n_examples, np.int64))
         tol = max(self.tol, _START_TOL)
-        found = solve(problem, self._solver_for(problem), tol=tol, max_passes=int(self.max_passes))
+        solver = self._chosen_solver(problem, inputs.check_threads(self.n_jobs), False, None)
+        found = solve(problem, solver, tol=tol, max_passes=int(self.max_passes))
         if found.interrupted:
             raise KeyboardInterrupt  # there is nothing yet that would be worth keeping
         return found.weights

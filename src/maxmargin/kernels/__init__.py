@@ -26,9 +26,10 @@ _registrations: list[Callable[[], None]] = []
 @functools.cache
 def _options() -> dict[str, Any]:
     """Those of all kernels, once Numba is there and knows what else is compiled into them."""
-    from . import first_time
+    from . import compiling, first_time
 
     first_time.register()
+    compiling.register()
     for register in _registrations:
         register()
     return {"nogil": True, "cache": _kept_on_disk(), "error_model": "numpy", "no_cfunc_wrapper": True}

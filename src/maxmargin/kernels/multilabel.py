@@ -107,7 +107,7 @@ def differences(indptr, indices, data, width, n_labels, ids, edges, bias, pair_a
     out_data = np.empty(room + 1, np.float64)
     out_indices[0] = 0
     wrong = np.empty(n_labels, np.int64)
-    filled = 0
+    filled = np.int64(0)
     out_indptr[0] = 0
     for p in range(ids.size):
         i = ids[p]

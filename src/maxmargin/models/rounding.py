@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..constraints.matrices import stored
+from ..constraints.small import is_small
 from ..data.sequences import Sequences
 from ..kernels import rows as kernels
 from ..problem import RowErrors, Rows
@@ -34,7 +36,11 @@ def score_sizes(rows: Rows, first: np.ndarray, last: np.ndarray, table: np.ndarr
     """Σ_j |x_j|·‖w_j‖ over the stored rows first[p] … last[p] − 1, the norm over the labels of a feature: whichever
     label each row has, its score has no larger terms. ``table`` is flat, the labels of a feature side by side."""
     size = np.zeros(first.size)
-    if rows.data.size:
+    if is_small(rows, n_labels):
+        norms = np.sqrt(np.square(table.reshape(-1, n_labels)).sum(axis=1))
+        each = np.abs(stored(rows)) @ norms[: rows.width] + (abs(rows.bias) * norms[rows.width] if rows.bias else 0.0)
+        size[:] = [each[a:b].sum() for a, b in zip(first.tolist(), last.tolist(), strict=True)]
+    elif rows.data.size:
         kernels.sizes(rows.arrays, first, last, table, n_labels, size)
     return size
 
