@@ -118,7 +118,8 @@ _CORE: dict[str, tuple[type, ...]] = {
     "loss": (*losses.MARGIN.values(), *losses.DISTANCE.values()),
     "model": (
         models.Multiclass, models.Assignment, models.Chain, models.DependencyTree, models.SemiMarkov, models.Graph,
-        models.Segmentation2D, models.Multilabel, models.Bags, models.MaxMin, models.Ramp,
+        models.Segmentation2D, models.Multilabel, models.AveragePrecision, models.NDCG, models.Bags, models.MaxMin,
+        models.Ramp,
     ),
     "chooser": (
         latent.CCCP, latent.RandomWalk, latent.RandomSubset, latent.MaximumEntropy, latent.MultiFold, latent.Biased,

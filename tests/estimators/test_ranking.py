@@ -3,7 +3,9 @@ import pytest
 import scipy.sparse as sp
 from generators import differences, graded
 
-from maxmargin import LinearSVC, RankingSVM
+from maxmargin import LinearSVC, RankingSVM, StructuralSVM, load
+from maxmargin.data import open as open_source
+from maxmargin.models import NDCG, AveragePrecision
 
 TIGHT = {"tol": 1e-8, "max_passes": 50_000, "random_state": 0}
 
@@ -58,3 +60,40 @@ def test_score_is_the_share_of_ordered_pairs(data):
     assert found.score(X, y, groups=groups) == pytest.approx(share)
     assert share > 0.7
     assert found.score(np.zeros_like(X), y, groups=groups) == 0.5
+
+
+@pytest.mark.parametrize("loss", ["map", "ndcg"])
+def test_losses_of_whole_groups(data, loss, tmp_path):
+    X, y, groups = data
+    ranker = RankingSVM(C=5.0, loss=loss, tol=1e-6).fit(sp.csr_matrix(X), y, groups=groups)
+    model = {"map": AveragePrecision(), "ndcg": NDCG()}[loss]
+    names = np.unique(groups)
+    worth = (y > 0).astype(int) if loss == "map" else y
+    apart = [X[groups == g] for g in names], [worth[groups == g] for g in names]
+    expected = StructuralSVM(model, C=5.0, tol=1e-6).fit(*apart)
+    assert ranker.certificate_.upper == pytest.approx(expected.certificate_.upper, rel=2e-6)
+    assert np.allclose(ranker.dual_coef_[0] @ X, ranker.coef_, atol=1e-3)
+    ranker.save(tmp_path / "ranker")
+    again = load(tmp_path / "ranker")
+    assert again.certify(X, y, groups=groups).lower == pytest.approx(ranker.certificate_.lower)
+    warm = again.set_params(warm_start=True).fit(X, y, groups=groups)
+    assert warm.n_passes_ < ranker.n_passes_
+    assert warm.set_params(loss="hinge").fit(X, y, groups=groups).certificate_.relative_gap <= 1e-6
+
+
+def test_losses_of_whole_groups_say_what_they_need(data):
+    X, y, groups = data
+    ranker = RankingSVM(loss="map")
+    for fit in (
+        lambda: ranker.fit(open_source(X, labels=y, groups=np.sort(groups))),
+        lambda: ranker.partial_fit(X, y, groups),
+        lambda: ranker.fit(X, y, groups=groups, cluster="local:2"),
+    ):
+        with pytest.raises(ValueError, match="takes rows in the memory of this process"):
+            fit()
+    with pytest.raises(ValueError, match="nothing to rank"):
+        ranker.fit(X, y + 1, groups=groups)
+    with pytest.raises(ValueError, match="grades from 0"):
+        RankingSVM(loss="ndcg").fit(X, y - 1, groups=groups)
+    with pytest.raises(ValueError, match="'ndcg'"):
+        RankingSVM(loss="precision").fit(X, y, groups=groups)

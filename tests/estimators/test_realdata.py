@@ -13,8 +13,9 @@ import scipy.sparse as sp
 from scipy import ndimage
 from sklearn import svm
 from sklearn.datasets import load_svmlight_file
+from sklearn.metrics import ndcg_score
 
-from maxmargin import GMMKMeans, LatentStructuralSVM, LinearSVC, MultilabelSVM, SequenceSVM, StructuralSVM
+from maxmargin import GMMKMeans, LatentStructuralSVM, LinearSVC, MultilabelSVM, RankingSVM, SequenceSVM, StructuralSVM
 from maxmargin.models import Bags, Chain
 from maxmargin.vision import SceneClassifier, WordHistograms
 
@@ -217,3 +218,21 @@ def test_parts_of_photographs_tell_scenes_apart():
     parts = model.predict_regions(X_test[:30], "Coast")
     top, bottom = (np.bincount(rows.ravel(), minlength=4) / rows.size for rows in (parts[:, 0], parts[:, -1]))
     assert np.abs(top - bottom).sum() > 1.0
+
+
+def test_ndcg_as_the_loss_ranks_the_documents_of_new_queries_better():
+    def queries(split):
+        with gzip.open(_folder() / f"lgbm_rank.{split}.libsvm.gz") as file:
+            X, y = load_svmlight_file(io.BytesIO(file.read()), n_features=301)
+        sizes = np.loadtxt(_folder() / f"lgbm_rank.{split}.query", dtype=int)
+        return X, y, np.repeat(np.arange(sizes.size), sizes)
+
+    X, y, query = queries("train")
+    test, grade, of = queries("test")
+
+    def measured(**settings):
+        score = RankingSVM(C=0.1, random_state=0, **settings).fit(X, y, groups=query).predict(test)
+        each = [(2.0 ** grade[of == q] - 1.0, score[of == q]) for q in np.unique(of)]
+        return np.mean([ndcg_score([gain], [found]) for gain, found in each if gain.any()])
+
+    assert measured(loss="ndcg") > measured() + 0.01

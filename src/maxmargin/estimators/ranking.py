@@ -10,24 +10,26 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..constraints import SortedPairs
+from .. import losses
+from ..constraints import Searched, SortedPairs
 from ..constraints.base import Closed
 from ..data.arrays import rows_of
 from ..data.errors import DataError
 from ..kernels import pairs
-from ..losses import LossShape, shape_of
-from ..models import ranking
+from ..losses import Hinge, LossShape, shape_of
+from ..models import NDCG, AveragePrecision, ranking
+from ..models.ranked import RankedOracle
 from ..models.ranking import by_group, sorted_ranking
 from ..persistence import storable
-from ..problem import Certificate, Problem, Rows
+from ..problem import Certificate, Planes, Problem, Rows
 from ..protocols import Chunk, Loss, Seekable, Source
 from ..solvers.smoothed_newton import MOST_WEIGHTS, handles
 from ..validation import check_unmasked, shown
 from . import inputs, training
-from .certified import Folder, Run, Workers
+from .certified import Folder, Run, Shares, Workers
 from .fingerprints import of_arrays
 from .fit_callbacks import Callback
-from .holders import InMemory, is_in_memory
+from .holders import Holder, InMemory, is_in_memory
 from .inputs import Column, Matrix
 from .linear import LinearEstimator, RowFacts, labels_of
 from .settings import with_parameters
@@ -40,15 +42,28 @@ _BYTES_PER_ROW = 160  # of sums over sorted rows
 
 @dataclass(frozen=True)
 class RankingFacts(RowFacts):
-    """``by_sorting``: whether pairs are not written down, but summed up from sorted scores."""
+    """What the rows of a group are to be.
+
+    Parameters
+    ----------
+    by_sorting : bool
+        Whether pairs are not written down, but summed up from sorted scores.
+    measure : AveragePrecision, NDCG or None
+        What the order of a whole group is judged by.
+    """
 
     by_sorting: bool = False
+    measure: Any = None
 
     def for_pieces(self) -> RankingFacts:
         return replace(self, by_sorting=False)
 
 
-@storable(coef_="float[d]", _alpha="float[n]|none", _example_coef="float[m]|none", _fitted_C="float")
+MEASURES: dict[str, type] = {"map": AveragePrecision, "ndcg": NDCG}
+"""Losses of whole groups."""
+
+
+@storable(coef_="float[d]", _alpha="float[n]|Planes|none", _example_coef="float[m]|none", _fitted_C="float")
 @with_parameters
 class RankingSVM(LinearEstimator):
     """Pairwise ranking: inside each group, examples of higher grade shall score higher.
@@ -60,11 +75,14 @@ class RankingSVM(LinearEstimator):
     ----------
     C : float
         Regularization parameter: weight of the loss of one pair.
-    loss : {"hinge", "squared_hinge", "smoothed_hinge"} or object from ``maxmargin.losses``
+    loss : {"hinge", "squared_hinge", "smoothed_hinge", "map", "ndcg"} or object from ``maxmargin.losses``
+        What a pair pays for a missed margin; or what a whole group pays for its order: 1 minus its average precision,
+        where grades above 0 are relevant, or 1 minus its normalized discounted cumulative gain, grades from 0 on. Of
+        these two C is the weight of one group; they take data in memory.
     solver : {"auto", "dual_coordinate", "interior_point", "newton"} or Solver
         "newton" writes no pair down: sums over all pairs of a group follow from sorted scores, in O(n log n). It is for
         the hinge, up to 300 features, l2 or a Gaussian prior, and data in memory; "auto" takes it where groups are
-        large.
+        large. "map" and "ndcg" take "auto", "oracle_ascent" and the other solvers of :class:`StructuralSVM`.
 
     Attributes
     ----------
@@ -126,12 +144,25 @@ class RankingSVM(LinearEstimator):
     def _size(self, chunk: Chunk) -> int:
         return _count_pairs(chunk)
 
+    def _loss(self) -> Loss:
+        return losses.named(self.loss, losses.MARGIN | dict.fromkeys(MEASURES, Hinge))
+
+    def _measure(self) -> Any:
+        """What the order of a whole group is judged by, if that is the loss."""
+        return (
+            MEASURES[self.loss](self.n_features_in_) if isinstance(self.loss, str) and self.loss in MEASURES else None
+        )
+
     def _arrays(self, X: object, *, reset: bool, y: Any = None, groups: Column = None) -> InMemory:
         X, y = inputs.check_matrix(self, X, y, reset=reset, y_numeric=True)
         return self._in_memory(X, y, _groups(groups, y), None, lambda: of_arrays(X, y, group=groups))
 
     def _survey(self, source: Seekable) -> tuple[Seekable, RowFacts]:
         """A group is never cut by the end of a chunk."""
+        measure = self._measure()
+        if measure is not None:
+            self._check_in_memory(is_in_memory(source))
+            return source, RankingFacts(self.n_features_in_, measure=measure)
         to_compare = is_in_memory(source)  # then the model says what is wrong
         for chunk in labels_of(source):
             inputs.check_numbers(chunk.y, "grades", chunk.ids)
@@ -147,7 +178,15 @@ class RankingSVM(LinearEstimator):
             raise DataError("No group has two examples of different grade, so there is nothing to rank.")
         return source, RankingFacts(self.n_features_in_, by_sorting=is_in_memory(source) and self._sorts(source))
 
+    def _check_in_memory(self, is_so: bool) -> None:
+        if not is_so:
+            raise ValueError(
+                f"loss={self.loss!r} takes rows in the memory of this process, all at once: no source, no cluster, no "
+                "stream. Give fit a matrix, or use loss='hinge'."
+            )
+
     def _next_chunk(self, source: InMemory) -> tuple[Any, RowFacts]:
+        self._check_in_memory(self._measure() is None)
         return source, RankingFacts(self.n_features_in_)
 
     def _sorts(self, source: InMemory) -> bool:
@@ -168,9 +207,25 @@ class RankingSVM(LinearEstimator):
         return self.solver == "newton" or (self.solver == "auto" and many and fits)
 
     def _problems(self, source: Seekable, facts: RowFacts, which: Sequence[int] | None = None) -> list[Problem]:
-        if not (isinstance(facts, RankingFacts) and facts.by_sorting and is_in_memory(source)):
-            return super()._problems(source, facts, which)
-        return [Problem(self._sorted(source.chunk()), self._regularizer(facts.n_features))]
+        regularizer = self._regularizer(facts.n_features)
+        if isinstance(facts, RankingFacts) and facts.measure is not None:
+            self._check_in_memory(is_in_memory(source))
+            oracle, _ = _queries(source.chunk(0), facts.measure)
+            return [Problem(Searched(oracle, inputs.check_budget(self.C)), regularizer)]
+        if isinstance(facts, RankingFacts) and facts.by_sorting and is_in_memory(source):
+            return [Problem(self._sorted(source.chunk()), regularizer)]
+        return super()._problems(source, facts, which)
+
+    def _warm(self, holder: Holder) -> Sequence[Shares]:
+        if not holder.local[0].constraints.closed:
+            wanted = self.warm_start and isinstance(self._alpha, Planes)
+            return [self._rescaled(holder.local[0], self._shares_of(holder.local[0])) if wanted else None]
+        return [None] if isinstance(self._alpha, Planes) else super()._warm(holder)
+
+    def _shares_for(self, problems: list[Problem]) -> list[Any]:
+        if isinstance(self._alpha, Planes) != (not problems[0].constraints.closed):
+            return [None]
+        return [self._shares_of(problems[0])] if isinstance(self._alpha, Planes) else super()._shares_for(problems)
 
     def _sorted(self, chunk: Chunk) -> SortedPairs:
         return sorted_ranking(rows_of(chunk.x, 0.0), *_graded(chunk), inputs.check_positive("C", self.C))
@@ -187,6 +242,11 @@ class RankingSVM(LinearEstimator):
     def _remember(self, source: Seekable, facts: RowFacts) -> None:
         """How much of each example is in the weights; inputs of pairs need not be read for it."""
         alpha: Any = self._alpha
+        if isinstance(facts, RankingFacts) and facts.measure is not None:
+            oracle, order = _queries(source.chunk(0), facts.measure)
+            self._example_coef = np.empty(order.size)
+            self._example_coef[order] = oracle.row_shares(alpha)
+            return
         if isinstance(facts, RankingFacts) and facts.by_sorting and is_in_memory(source):
             self._example_coef = self._sorted(source.chunk()).coefficients(alpha)
             return
@@ -261,6 +321,23 @@ def _groups(groups: Column, y: np.ndarray) -> np.ndarray:
         return np.unique(given, return_inverse=True)[1]
     except TypeError:
         raise ValueError("groups mixes kinds that cannot be compared. Make them all text or all numbers.") from None
+
+
+def _queries(chunk: Chunk, measure: Any) -> tuple[RankedOracle, np.ndarray]:
+    """The search among orders of every group, and the rows by group."""
+    grade, group = _graded(chunk)
+    order, start = by_group(grade, group)
+    truth = grade[order]
+    if isinstance(measure, AveragePrecision):
+        truth = (truth > 0.0).astype(np.float64)
+    measure.check(truth)
+    lowest, highest = np.minimum.reduceat(truth, start[:-1]), np.maximum.reduceat(truth, start[:-1])
+    if (lowest == highest).all():
+        raise ValueError(
+            f"No group has rows of different worth, so there is nothing to rank (n_samples = {grade.size}, n_groups = "
+            f"{start.size - 1}). Check that y holds grades, 0 for useless rows, and that groups are not single rows."
+        )
+    return RankedOracle(measure, chunk.x[order], truth, start), order
 
 
 def _graded(chunk: Chunk) -> tuple[np.ndarray, np.ndarray]:

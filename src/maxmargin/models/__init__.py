@@ -19,6 +19,7 @@ from .max_min import MaxMin
 from .multilabel import Multilabel
 from .pystruct import from_pystruct
 from .ramp import Ramp
+from .ranked import NDCG, AveragePrecision
 from .ranking import ranking
 from .segmentation import Segmentation2D
 from .semi_markov import SemiMarkov
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
     from ..vision.models import Reconfigurable as Reconfigurable
 
 __all__ = [
+    "NDCG",
     "Assignment",
+    "AveragePrecision",
     "Bags",
     "Chain",
     "DependencyTree",
