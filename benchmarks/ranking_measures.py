@@ -1,4 +1,6 @@
-"""Losses of whole groups beside losses of pairs, on queries of a search engine: ``python benchmarks/ranking_measures.py``.
+"""Losses of whole groups beside losses of pairs, on queries of a search engine.
+
+``python benchmarks/ranking_measures.py``
 
 LightGBM's example data for ranking (201 training and 50 test queries, 301 features, grades 0 to 4), in the folder named
 by MAXMARGIN_DATA. C is chosen on the training queries alone, by five-fold cross-validation of the measure; MAP counts
