@@ -110,6 +110,19 @@ class Searched:
             sums.add_planes(self.oracle.planes(alpha.example[part], labels), alpha.alpha[part])
         return sums.totals()
 
+    def active(self, alpha: Planes, w: np.ndarray) -> dict[str, Any]:
+        """The constraints that have a share, as columns of a table.
+
+        ``example`` and ``answer``; its ``loss``; its ``share``, the dual variable, of all shares of an example no more
+        than C_i in sum; and its ``slack`` at ``w``, by how much it misses its margin, below zero if it does not.
+        """
+        planes = active_planes(alpha)
+        loss, slack = np.empty((2, len(planes)))
+        for part in self._parts(planes.example):
+            rivals = self.oracle.planes(planes.example[part], planes.labels[part])
+            loss[part], slack[part] = rivals.losses, violations(rivals, w)
+        return active_table(planes, loss, slack)
+
     def _parts(self, example: np.ndarray) -> Iterator[slice]:
         """Examples, in ascending order, a few hundred at a time and never from two chunks of a source."""
         offsets = getattr(self.oracle, "offsets", np.array([0, self.n_examples]))
@@ -151,6 +164,17 @@ class Searched:
         above = (1.0 + gamma(4)) * np.maximum(excess + np.minimum(missing, 0.0), 0.0)
         missed = np.multiply(budget, above, where=budget > 0.0, out=np.zeros(ids.size))
         return TotalLoss(total, rounded_up(*missed.tolist()), off)
+
+
+def active_planes(alpha: Planes) -> Planes:
+    """Those that have a share, by example."""
+    order = np.argsort(alpha.example, kind="stable")
+    return alpha.chosen(order[alpha.alpha[order] > 0.0])
+
+
+def active_table(planes: Planes, loss: np.ndarray, slack: np.ndarray) -> dict[str, Any]:
+    """Active constraints as columns."""
+    return {"example": planes.example, "answer": planes.labels, "loss": loss, "share": planes.alpha, "slack": slack}
 
 
 def violations(rivals: Rivals, w: np.ndarray) -> np.ndarray:

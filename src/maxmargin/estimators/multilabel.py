@@ -59,6 +59,7 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         Numbers of the labels, the columns of y.
     edges_ : array (n_edges, 2)
         The pairs that have weights.
+    certificate_, history_, active_constraints_, n_passes_ : as for StructuralSVM
     coef_ : array (n_weights,)
         All weights; ``label_coef_`` and ``pair_coef_`` are views of it.
     certificate_, history_, n_passes_ : as for StructuralSVM

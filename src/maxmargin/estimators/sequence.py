@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -96,7 +96,7 @@ class SequenceSVM(WithExplanations, WithProbabilities):
         With ``order=2``, weights of three labels in a row, in their order.
     coef_ : array (n_weights,)
         All weights: emissions by feature and label, then bias, transitions, start, end and triples where present.
-    certificate_, history_, n_passes_ : as for StructuralSVM
+    certificate_, history_, active_constraints_, n_passes_ : as for StructuralSVM
 
     Notes
     -----
@@ -268,6 +268,9 @@ class SequenceSVM(WithExplanations, WithProbabilities):
         labels = numbered(Y, self.classes_)
         self._allowed.check_labels(Y)
         return prepared, labels
+
+    def _named_answers(self, answers: Sequence[Any]) -> list[Any]:
+        return [self.classes_[answer] for answer in answers]
 
     def _report_content(self, data: Data) -> ReportContent:
         from ..report.sequences import content

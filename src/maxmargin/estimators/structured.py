@@ -14,10 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import Searched
 from ..constraints.oracle import brings_objective, count, oracle_for
+from ..constraints.searched import active_planes, active_table
 from ..constraints.sourced import Prepare, Sizes, SourcedOracle, SourceLayout, survey
 from ..data.arrays import checked_sparse
 from ..persistence import storable
-from ..problem import Certificate, Planes, Problem
+from ..problem import Certificate, Planes, Problem, Solution
 from ..protocols import Model, Source
 from ..validation import check_unmasked, shown
 from . import inputs, training
@@ -76,6 +77,8 @@ class StructuredEstimator(Task[ModelFacts, Source]):
 
     model_: Model
     _shares: Planes
+    _margins: np.ndarray
+    """Loss and slack of the active constraints."""
     _new_stream = OpenStream
 
     def fit(
@@ -126,6 +129,38 @@ class StructuredEstimator(Task[ModelFacts, Source]):
     @_alpha.setter
     def _alpha(self, alpha: Planes) -> None:
         self._shares = alpha
+
+    @property
+    def active_constraints_(self) -> dict[str, Any]:
+        """The constraints that hold the weights where they are, as columns of a table; ``pandas.DataFrame`` takes it.
+
+        One entry for each wrong answer with a dual variable above zero: ``example``, its number; ``answer``; the
+        ``loss`` of that answer; its ``share``, the dual variable, in units of C; and its ``slack``, by how much it
+        misses its margin at ``coef_``. At the optimum the weights are Σ share·(φ(x, y) − φ(x, answer)), and all
+        answers of an example have the slack of its worst offender. Known after a fit to data in memory.
+        """
+        check_is_fitted(self)
+        planes = None if self._stream is not None else active_planes(self._shares)
+        margins = vars(self).get("_margins", np.empty((2, 0)))
+        if planes is None or len(planes) != margins.shape[1]:
+            raise AttributeError(
+                f"This {type(self).__name__} has no active_constraints_: they are kept where data was in the memory of "
+                "one machine, not by a fit from a source or on a cluster, nor on a stream. For such data make the "
+                "problem yourself: its constraints have a method active(alpha, weights)."
+            )
+        return active_table(replace(planes, labels=self._named_answers(planes.labels)), *margins)
+
+    def _named_answers(self, answers: Sequence[Any]) -> list[Any]:
+        """Answers as users know them."""
+        return list(answers)
+
+    def _solved(self, problem: Problem, warm: Shares, solve: Callable[[Problem, Shares], Solution]) -> Solution:
+        self.__dict__.pop("_margins", None)
+        solution, constraints = solve(problem, warm), problem.searched
+        if not constraints.in_views and constraints.elsewhere is None:
+            found = constraints.active(solution.alpha, solution.weights)
+            self._margins = np.stack([found["loss"], found["slack"]])
+        return solution
 
     def _arrays(self, X: Examples, *, reset: bool, Y: Examples | None = None, sample_weight: Column = None) -> InMemory:
         """Inputs and answers in memory, checked."""
@@ -318,7 +353,9 @@ class StructuralSVM(StructuredEstimator):
         Bounds between which the optimum lies; without an upper bound where the search is approximate. They presume
         that ``most_violated`` finds what it says: ``maxmargin.checks.check_model`` tests that.
     history_ : list of Record
-        One per epoch.
+        One per epoch; ``pandas.DataFrame(svm.history_)`` is a table of them.
+    active_constraints_ : dict of columns
+        Example, answer, loss, share (the dual variable) and slack of each constraint that holds the weights.
     n_passes_ : int
 
     Examples
