@@ -69,7 +69,7 @@ _ALWAYS = {"n_passes_": "int"}
 _IF_PRESENT = {
     "n_features_in_": "d", "feature_names_in_": "names[d]", "origin_": "dict", "_positive_at": "int<2",
     "temperature_": "float", "label_offsets_": "float[k]",
-    "_margins": "float[2, z]",
+    "_margins": "float[2, z]", "_frozen": "dict",
 }  # fmt: skip
 
 _FOR_FITTING = ("solver", "bound", "init")

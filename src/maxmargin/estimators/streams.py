@@ -8,7 +8,7 @@ import numpy as np
 
 from ..constraints import Searched
 from ..constraints.oracle import Window
-from ..problem import Planes, Problem
+from ..problem import Planes, Problem, Totals
 from ..rounding import rounded_down
 from ..solvers import choose
 from ..solvers.certificate import lower_bound
@@ -72,7 +72,7 @@ class OpenStream:
     def begun(self) -> bool:
         return self.n_passes > 0
 
-    def absorb(self, task: Task[Any, Any], problems: list[Problem], facts: Any) -> None:
+    def absorb(self, task: Any, problems: list[Problem], facts: Any) -> None:
         """Search among the examples of one more chunk, and learn; weights may have moved to ``facts.places``."""
         state, chunk = self.state, problems[0]
         regularizer = chunk.regularizer
@@ -93,6 +93,8 @@ class OpenStream:
         if state is None:
             state = solver.start(problem)
             state.begin_stream()
+            if task._frozen_before is not None:
+                self._go_on(task, state, facts.places)
         else:
             if facts.places is not None:
                 state.rename(facts.places, regularizer, chunk.n_weights)
@@ -106,6 +108,25 @@ class OpenStream:
             dismiss(window)
             self._regularizer = regularizer
         self.n_passes += 1
+
+    def _go_on(self, task: Any, state: Any, places: np.ndarray | None) -> None:
+        """From sums that a file has kept. Shares were feasible under the C of then; a smaller one scales them down."""
+        before, n = task._frozen_before, state.cache.n_weights
+        places = np.arange(n) if places is None else places
+        v, v_error = np.zeros((2, n))
+        mean = self._regularizer.weights(v)
+        v[places], v_error[places], mean[places] = before["v"], before["v_error"], task.coef_
+        linear, linear_error = before["linear"], before["linear_error"]
+        state.resume(Totals(linear, v, linear_error, v_error), before["n_seen"], mean)
+        if task._fitted_C > task.C:
+            state.cache.scale_away(float(task.C / task._fitted_C))
+            state.recombine()
+
+    def frozen(self) -> dict[str, Any]:
+        """What all examples so far contribute, for a file from which the stream goes on."""
+        linear, v, linear_error, v_error = self.state.cache.totals(self.state.inner.alpha)
+        largest = float(v_error.max(initial=0.0))
+        return {"n_seen": self.state.n_seen, "v": v, "v_error": largest, "linear": linear, "linear_error": linear_error}
 
     def weights(self) -> list[np.ndarray]:
         return [self.state.averaged]

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from .. import schema
 from ..constraints import Searched
 from ..constraints.oracle import brings_objective, count, oracle_for
 from ..constraints.searched import active_planes, active_table
@@ -80,6 +81,8 @@ class StructuredEstimator(Task[ModelFacts, Source]):
     _margins: np.ndarray
     """Loss and slack of the active constraints."""
     _new_stream = OpenStream
+    _frozen_before: dict[str, Any] | None = None
+    """The sums of a stream that was loaded from a file."""
 
     def fit(
         self,
@@ -211,11 +214,36 @@ class StructuredEstimator(Task[ModelFacts, Source]):
     def _stream_settings(self) -> dict[str, str]:
         return {k: v for k, v in self._settings().items() if k != "C"}
 
+    @property
+    def _frozen(self) -> dict[str, Any]:
+        """What a file keeps of a stream: the sums of all its constraints, which never move again."""
+        if self._stream is not None:
+            return self._stream.frozen()
+        if self._frozen_before is None:
+            raise AttributeError("There is no stream.")
+        return self._frozen_before
+
+    @_frozen.setter
+    def _frozen(self, content: dict[str, Any]) -> None:
+        looks = {"n_seen": "int", "v": "float[w]", "v_error": "float", "linear": "float", "linear_error": "float"}
+        if set(content) != set(looks):
+            raise ValueError(f"the sums of a stream are {', '.join(looks)}, got {', '.join(content)}")
+        schema.check("the sums of a stream", content, looks)
+        self._frozen_before = content
+
     def _trained_before(self) -> None:
-        raise ValueError(
-            f"This {type(self).__name__} was trained by fit, or loaded from a file: the constraints that "
-            "partial_fit goes on from are not at hand. Start with partial_fit on a new estimator."
-        )
+        if self._frozen_before is None:
+            raise ValueError(
+                f"This {type(self).__name__} was trained by fit: the constraints that partial_fit goes on from are "
+                "not at hand, nor in a file. Start with partial_fit on a new estimator; that can be saved, loaded and "
+                "gone on with."
+            )
+        if self._frozen_before["v"].size != self.coef_.size:
+            raise ValueError(f"The sums of the stream are of {self._frozen_before['v'].size} weights.")
+
+    def _store(self, solutions: list[Solution], alpha: Shares) -> None:
+        super()._store(solutions, alpha)
+        self.__dict__.pop("_frozen_before", None)
 
     def _centre(self, problem: Problem, warm: Shares) -> np.ndarray | None:
         known = warm is not None and "coef_" in vars(self) and self.coef_.size == problem.n_weights
@@ -378,7 +406,8 @@ class StructuralSVM(StructuredEstimator):
         Sizes that the model takes from data are taken from the first chunk: give them if it may not show all.
         ``certificate_`` has a lower bound for all examples so far; ``certify`` on all of them adds the upper one.
         ``coef_`` is an average of the weights along the stream. A chunk may be a single example. With ``memory`` a
-        stream may go on for ever: constraints of the oldest examples are then frozen, and only their sum is kept.
+        stream may go on for ever: constraints of the oldest examples are then frozen, and only their sum is kept. So
+        they are in a file: a stream that was saved and loaded goes on.
         """
         return training.partial_fit(self, X, Y=either_name(Y, y))
 

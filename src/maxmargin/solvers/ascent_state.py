@@ -10,7 +10,7 @@ import numpy as np
 from ..constraints.cache import Cache
 from ..constraints.store import placed
 from ..constraints.stored_planes import moved
-from ..problem import Planes, Problem, Rivals, TotalLoss
+from ..problem import Planes, Problem, Rivals, TotalLoss, Totals
 from ..protocols import Regularizer
 from .dual_coordinate import DualCoordinate, DualState
 from .explore import Explored
@@ -102,6 +102,13 @@ class AscentState(Explored):
         """What is in view now will be gone for ever."""
         self.stream, self.n_seen = True, self.cache.n_examples
         self.positions = np.arange(self.n_seen)
+
+    def resume(self, sums: Totals, n_seen: int, mean: np.ndarray) -> None:
+        """A stream goes on: of so many examples before the first chunk there are sums, and an average of weights."""
+        self.cache.away, self.mean = sums, mean
+        self.n_seen += n_seen
+        self.positions = np.arange(n_seen, self.n_seen)
+        self.recombine()
 
     def average(self, n: int) -> None:
         """The latest n examples of a stream have been learned: their weights go into the average.
