@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import schema
 from ..constraints import Searched
 from ..constraints.oracle import Window
 from ..problem import Planes, Problem, Totals
@@ -138,3 +139,28 @@ class OpenStream:
     @property
     def alpha(self) -> Planes:
         return self.state.alpha
+
+
+class FrozenSums:
+    """Part of the base of structured estimators: a stream that goes on after it was saved and loaded."""
+
+    _stream: Any
+    _frozen_before: dict[str, Any] | None = None
+    """The sums of a stream that was loaded from a file."""
+
+    @property
+    def _frozen(self) -> dict[str, Any]:
+        """What a file keeps of a stream: the sums of all its constraints, which never move again."""
+        if self._stream is not None:
+            return self._stream.frozen()
+        if self._frozen_before is None:
+            raise AttributeError("There is no stream.")
+        return self._frozen_before
+
+    @_frozen.setter
+    def _frozen(self, content: dict[str, Any]) -> None:
+        looks = {"n_seen": "int", "v": "float[w]", "v_error": "float", "linear": "float", "linear_error": "float"}
+        if set(content) != set(looks):
+            raise ValueError(f"the sums of a stream are {', '.join(looks)}, got {', '.join(content)}")
+        schema.check("the sums of a stream", content, looks)
+        self._frozen_before = content

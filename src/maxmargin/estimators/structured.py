@@ -12,10 +12,8 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from .. import schema
 from ..constraints import Searched
 from ..constraints.oracle import brings_objective, count, oracle_for
-from ..constraints.searched import active_planes, active_table
 from ..constraints.sourced import Prepare, Sizes, SourcedOracle, SourceLayout, survey
 from ..data.arrays import checked_sparse
 from ..persistence import storable
@@ -23,13 +21,14 @@ from ..problem import Certificate, Planes, Problem, Solution
 from ..protocols import Model, Source
 from ..validation import check_unmasked, shown
 from . import inputs, training
+from .active_constraints import ActiveConstraints
 from .certified import Folder, Run, Shares, Workers
 from .fingerprints import of_pairs
 from .fit_callbacks import Callback, users_line
 from .holders import Holder, InMemory, is_in_memory
 from .inputs import Column
 from .settings import with_parameters
-from .streams import OpenStream
+from .streams import FrozenSums, OpenStream
 from .tables import Listed
 from .training import Task
 
@@ -73,16 +72,12 @@ class ModelFacts:
         return replace(self, layout=None, learned={}, piece=True)
 
 
-class StructuredEstimator(Task[ModelFacts, Source]):
+class StructuredEstimator(ActiveConstraints, FrozenSums, Task[ModelFacts, Source]):
     """Base of the estimators whose answers are searched for. Subclasses say what the model is (``_survey``)."""
 
     model_: Model
     _shares: Planes
-    _margins: np.ndarray
-    """Loss and slack of the active constraints."""
     _new_stream = OpenStream
-    _frozen_before: dict[str, Any] | None = None
-    """The sums of a stream that was loaded from a file."""
 
     def fit(
         self,
@@ -133,38 +128,6 @@ class StructuredEstimator(Task[ModelFacts, Source]):
     def _alpha(self, alpha: Planes) -> None:
         self._shares = alpha
 
-    @property
-    def active_constraints_(self) -> dict[str, Any]:
-        """The constraints that hold the weights where they are, as columns of a table; ``pandas.DataFrame`` takes it.
-
-        One entry for each wrong answer with a dual variable above zero: ``example``, its number; ``answer``; the
-        ``loss`` of that answer; its ``share``, the dual variable, in units of C; and its ``slack``, by how much it
-        misses its margin at ``coef_``. At the optimum the weights are Σ share·(φ(x, y) − φ(x, answer)), and all
-        answers of an example have the slack of its worst offender. Known after a fit to data in memory.
-        """
-        check_is_fitted(self)
-        planes = None if self._stream is not None else active_planes(self._shares)
-        margins = vars(self).get("_margins", np.empty((2, 0)))
-        if planes is None or len(planes) != margins.shape[1]:
-            raise AttributeError(
-                f"This {type(self).__name__} has no active_constraints_: they are kept where data was in the memory of "
-                "one machine, not by a fit from a source or on a cluster, nor on a stream. For such data make the "
-                "problem yourself: its constraints have a method active(alpha, weights)."
-            )
-        return active_table(replace(planes, labels=self._named_answers(planes.labels)), *margins)
-
-    def _named_answers(self, answers: Sequence[Any]) -> list[Any]:
-        """Answers as users know them."""
-        return list(answers)
-
-    def _solved(self, problem: Problem, warm: Shares, solve: Callable[[Problem, Shares], Solution]) -> Solution:
-        self.__dict__.pop("_margins", None)
-        solution, constraints = solve(problem, warm), problem.searched
-        if not constraints.in_views and constraints.elsewhere is None:
-            found = constraints.active(solution.alpha, solution.weights)
-            self._margins = np.stack([found["loss"], found["slack"]])
-        return solution
-
     def _arrays(self, X: Examples, *, reset: bool, Y: Examples | None = None, sample_weight: Column = None) -> InMemory:
         """Inputs and answers in memory, checked."""
         return self._in_memory(*check_pairs(X, Y), sample_weight)
@@ -213,23 +176,6 @@ class StructuredEstimator(Task[ModelFacts, Source]):
 
     def _stream_settings(self) -> dict[str, str]:
         return {k: v for k, v in self._settings().items() if k != "C"}
-
-    @property
-    def _frozen(self) -> dict[str, Any]:
-        """What a file keeps of a stream: the sums of all its constraints, which never move again."""
-        if self._stream is not None:
-            return self._stream.frozen()
-        if self._frozen_before is None:
-            raise AttributeError("There is no stream.")
-        return self._frozen_before
-
-    @_frozen.setter
-    def _frozen(self, content: dict[str, Any]) -> None:
-        looks = {"n_seen": "int", "v": "float[w]", "v_error": "float", "linear": "float", "linear_error": "float"}
-        if set(content) != set(looks):
-            raise ValueError(f"the sums of a stream are {', '.join(looks)}, got {', '.join(content)}")
-        schema.check("the sums of a stream", content, looks)
-        self._frozen_before = content
 
     def _trained_before(self) -> None:
         if self._frozen_before is None:
