@@ -35,7 +35,16 @@ _BLOCK = 1 << 20
 
 # Arguments that are kept as an attribute of another name.
 _KEPT_AS = {("GroupNorm", "weights"): "strength", ("Bags", "states"): "state_kind"}
-_WITH_COST = ("Assignment", "Chain", "DependencyTree", "Graph", "Multilabel", "Segmentation2D", "SemiMarkov")
+_WITH_COST = (
+    "Assignment",
+    "Chain",
+    "DependencyTree",
+    "Graph",
+    "LatentGraph",
+    "Multilabel",
+    "Segmentation2D",
+    "SemiMarkov",
+)
 _KEPT_AS |= {(model, "loss"): "cost" for model in _WITH_COST}
 
 
@@ -119,8 +128,8 @@ _CORE: dict[str, tuple[type, ...]] = {
     "loss": (*losses.MARGIN.values(), *losses.DISTANCE.values()),
     "model": (
         models.Multiclass, models.Assignment, models.Chain, models.DependencyTree, models.SemiMarkov, models.Graph,
-        models.Segmentation2D, models.Multilabel, models.AveragePrecision, models.NDCG, models.Bags, models.MaxMin,
-        models.Ramp,
+        models.Segmentation2D, models.LatentGraph, models.Multilabel, models.AveragePrecision, models.NDCG,
+        models.Bags, models.MaxMin, models.Ramp,
     ),
     "chooser": (
         latent.CCCP, latent.RandomWalk, latent.RandomSubset, latent.MaximumEntropy, latent.MultiFold, latent.Biased,

@@ -15,6 +15,7 @@ from .classes import Multiclass
 from .closed import binary, multiclass, regression
 from .dependency_tree import DependencyTree
 from .graph import Graph, grid
+from .latent_graph import LatentGraph
 from .max_min import MaxMin
 from .multilabel import Multilabel
 from .pystruct import from_pystruct
@@ -35,6 +36,7 @@ __all__ = [
     "Chain",
     "DependencyTree",
     "Graph",
+    "LatentGraph",
     "MaxMin",
     "Multiclass",
     "Multilabel",

@@ -232,7 +232,7 @@ class GraphOracle(labelling.LabellingOracle):
     def search(self, ids: np.ndarray, w: np.ndarray, first: np.ndarray, flat: np.ndarray) -> np.ndarray | None:
         excess = np.zeros(ids.size)
         trees = self.by_tree[ids]
-        visit, costs = (self.graphs.order, self.graphs.parent_edge), (self.cost, self.scale, self.y)
+        visit, costs = (self.graphs.order, self.graphs.parent_edge), self.costs(w)
         found = np.flatnonzero(trees)
         kernels.search_forests(*self.data, *visit, w, self.layout, self.pairs, ids[found], *costs, first[found], flat)
         loopy = []
@@ -252,8 +252,12 @@ class GraphOracle(labelling.LabellingOracle):
             excess[loopy] = missed
             for p in loopy if self.model.inference == "branch" else ():
                 labels = flat[first[p] : first[p + 1]]
-                labels[:], excess[p] = branching.improved(*self._scores(int(ids[p]), w), labels.copy(), most=_PARTS)
+                labels[:], excess[p] = branching.improved(*self.scores_of(int(ids[p]), w), labels.copy(), most=_PARTS)
         return excess if excess.any() else None
+
+    def costs(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What is added to scores: a table with a row for every true label, factors of examples, and true labels."""
+        return self.cost, self.scale, self.y
 
     def refined(self, ids: np.ndarray, w: np.ndarray, seconds: float) -> Rivals:
         """As ``rivals``, with so much time for branch and bound where searches have left a gap."""
@@ -265,29 +269,28 @@ class GraphOracle(labelling.LabellingOracle):
         end = time.monotonic() + seconds
         for n, p in enumerate(loose.tolist()):
             labels[p], excess[p] = branching.improved(
-                *self._scores(int(ids[p]), w),
+                *self.scores_of(int(ids[p]), w),
                 labels[p],
                 enough=max(-missing[p], 0.0),
                 seconds=(end - time.monotonic()) / (loose.size - n),
             )
         return replace(self.planes(ids, labels), excess=excess, rounding=found.rounding)
 
-    def _scores(self, i: int, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def scores_of(self, i: int, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Scores of the labels of one graph, costs included where the true ones are known; its edges; their tables."""
         a, b = self.first_token[i], self.first_token[i + 1]
         e0, e1 = self.graphs.edge_offsets[i], self.graphs.edge_offsets[i + 1]
         tables = np.empty((e1 - e0 if self.graphs.edge_features.shape[1] else 1, self.n_labels, self.n_labels))
         kernels.edge_tables(self.graphs.edge_features, e0, e1, w, self.layout[1], self.pairs, tables)
         unary = np.empty((b - a, self.n_labels))
-        kernels.node_scores(
-            self.tokens, a, b, self.n_labels, w, self.layout[0], self.cost, self.scale[i], self.y, unary
-        )
+        cost, scale, y = self.costs(w)
+        kernels.node_scores(self.tokens, a, b, self.n_labels, w, self.layout[0], cost, scale[i], y, unary)
         return unary, self.graphs.edges[e0:e1], tables
 
     def _cut(self, i: int, w: np.ndarray) -> tuple[np.ndarray, float] | None:
         """Labels of one graph by cuts, and by how much better ones may exceed them; None where message passing is to
         label it."""
-        unary, edges, tables = self._scores(i, w)
+        unary, edges, tables = self.scores_of(i, w)
         moves = {"swap": cuts.swap, "expansion": cuts.expansion}.get(self.model.inference)
         if moves is None and not cuts.submodular(tables):
             if self.model.inference == "auto":
