@@ -6,10 +6,14 @@ import numpy as np
 import pytest
 import reference
 import scipy.sparse as sp
+from compiled import equals_its_source
 from user_models import every_rival
 
 import maxmargin as mm
+from maxmargin.checks import check_model
 from maxmargin.constraints.searched import Searched
+from maxmargin.inference.trees import visiting_order
+from maxmargin.kernels import graph_slack
 from maxmargin.models.chain import Chain
 from maxmargin.models.graph import Graph, grid
 from maxmargin.problem import Planes
@@ -251,6 +255,54 @@ def test_exact_searches_are_refused_where_there_are_none(rng):
         svm.certify(X, Y, exact_seconds=1.0)
     with pytest.raises(ValueError, match="exact_seconds must be at least 0"):
         svm.certify(X, Y, exact_seconds=-1.0)
+
+
+@pytest.mark.parametrize("loss", ["hamming", "normalized_hamming"])
+@pytest.mark.parametrize("scale", [0.0, 0.1, 1.0, 10.0])
+@pytest.mark.parametrize("e", [0, 2])
+def test_with_slack_rescaling_the_worst_of_all_labellings_is_found(rng, loss, scale, e):
+    X, Y = trees(rng, n=12, e=e)
+    X.append((rng.normal(size=(5, 2)), np.array([[3, 1], [0, 4]]), rng.normal(size=(2, e)))[: 3 if e else 2])
+    Y.append(rng.integers(3, size=5))  # several trees
+    model = Graph(3, 2, e, loss=loss, rescaling="slack", bias=True)
+    w = scale * rng.normal(size=model.n_weights)
+    for x, y in zip(X, Y, strict=True):
+
+        def product(z, x=x, y=y):
+            return model.loss(y, z) * (1.0 - ((model.features(x, y) - model.features(x, z)) @ w).item())
+
+        found = model.most_violated(x, y, w)
+        assert product(found) == pytest.approx(max(map(product, labellings(y, 3))), abs=1e-9)
+    rivals = model.oracle(X, Y).rivals(np.arange(len(X)), w)
+    for x, y, z, row in zip(X, Y, rivals.labels, rows_of(rivals), strict=True):
+        wanted = model.loss(y, z) * (model.features(x, y) - model.features(x, z)).toarray().ravel()
+        assert np.allclose(row, wanted)
+
+
+def test_slack_rescaling_on_paths_is_that_of_chains(rng):
+    X, Y = chains(rng)
+    ours = mm.StructuralSVM(Graph(rescaling="slack"), C=0.3, tol=1e-4, random_state=0).fit(as_paths(X), Y)
+    theirs = mm.StructuralSVM(Chain(rescaling="slack"), C=0.3, tol=1e-4, random_state=0).fit(X, Y)
+    assert ours.certificate_.exact and ours.certificate_.relative_gap <= 1e-4
+    assert ours.certificate_.upper == pytest.approx(theirs.certificate_.upper, rel=2e-4)
+    check_model(Graph(rescaling="slack"), as_paths(X), Y)
+
+
+def test_the_kernel_of_slack_rescaling_is_its_source(rng):
+    unary, tables, y = rng.normal(size=(4, 3)), rng.normal(size=(3, 3, 3)), rng.integers(3, size=4).astype(np.int32)
+    edges = np.array([[0, 1], [2, 1], [1, 3]], dtype=np.int32)
+    visit = visiting_order(4, edges)
+    labels = np.zeros(4, np.int32)
+    equals_its_source(graph_slack.best_product, unary, y, 0.5, edges, tables, *visit, labels, rtol=1e-9)
+
+
+def test_slack_rescaling_is_refused_where_it_cannot_be():
+    x = (np.ones((3, 1)), TRIANGLE)
+    with pytest.raises(ValueError, match=r"cycle: rescaling=.slack. is for forests"):
+        Graph(2, 1, rescaling="slack").oracle([x], [np.array([0, 1, 0])])
+    for wrong in ({"inference": "trws"}, {"loss": 1.0 - np.eye(2)}):
+        with pytest.raises(ValueError, match="Hamming loss and graphs without cycles"):
+            Graph(rescaling="slack", **wrong)
 
 
 def test_edges_that_would_rather_differ_are_learned_and_proved(rng):

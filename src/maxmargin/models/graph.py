@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from ..constraints.searched import violations
 from ..data.graphs import Graphs
 from ..inference import branching, cuts
-from ..kernels import graphs as kernels, trws
+from ..kernels import graph_slack, graphs as kernels, trws
 from ..problem import Rivals
 from ..protocols import OracleError
 from ..validation import one_of
@@ -50,6 +50,9 @@ class Graph:
         tree-reweighted message passing bounds the score of every labelling. "branch" goes on by branch and bound where
         that leaves a gap: slower, and mostly exact on graphs of a hundred nodes. "swap" and "expansion" are moves that
         bound nothing. "auto" takes a tree where it can, else a cut where it can, else "trws".
+    rescaling : {"margin", "slack"}
+        "slack": errors are weighted by the loss instead of adding it to the margin. For graphs without cycles and
+        Hamming losses.
 
     Examples
     --------
@@ -63,8 +66,6 @@ class Graph:
            [0, 0]], dtype=int32)
     """
 
-    rescaling = "margin"
-
     def __init__(
         self,
         n_labels: int | None = None,
@@ -75,11 +76,19 @@ class Graph:
         bias: bool = False,
         symmetric: bool = False,
         inference: str = "auto",
+        rescaling: str = "margin",
     ) -> None:
         labelling.check_sizes(n_labels=n_labels, n_features=n_features, n_edge_features=n_edge_features)
         labelling.check_switches(bias=bias, symmetric=symmetric)
         one_of("inference", inference, _METHODS)
         labelling.check_loss(loss, n_labels)
+        one_of("rescaling", rescaling, ("margin", "slack"))
+        if rescaling == "slack" and not (isinstance(loss, str) and inference in ("auto", "tree")):
+            raise ValueError(
+                'rescaling="slack" takes a Hamming loss and graphs without cycles: give loss="hamming" or '
+                '"normalized_hamming" and inference="auto" or "tree".'
+            )
+        self.rescaling = rescaling
         self.n_labels = n_labels
         self.n_features = n_features
         self.n_edge_features = n_edge_features
@@ -210,6 +219,7 @@ class GraphOracle(labelling.LabellingOracle):
         self.pairs = model.pairs
         n_labels, n_features = model._sizes()
         self.layout = (n_labels * n_features if model.bias else -1, model.pair_at)
+        self.slack = model.rescaling == "slack" and self.y.size > 0
         self.by_tree = graphs.forest & (model.inference in ("auto", "tree", "branch"))
         self.may_cut = model.inference in ("cut", "swap", "expansion") or (model.inference == "auto" and n_labels == 2)
         self.releases_gil = bool(self.by_tree.all()) or not (self.may_cut or model.inference == "branch")
@@ -223,13 +233,20 @@ class GraphOracle(labelling.LabellingOracle):
             np.concatenate([np.ones(n_labels * model.bias), np.repeat(pairs, int(self.pairs.max()) + 1)]),
             self.length + np.diff(graphs.edge_offsets) * n_features_of_edges,
             cost=self.cost.max(initial=0.0) * self.scale,
+            slack=self.length * self.scale if model.rescaling == "slack" else None,
         )
-        if model.inference == "tree" and not graphs.forest.all():
-            raise ValueError(f'Graph {graphs.forest.argmin()} has a cycle: inference="tree" is for forests.')
+        for setting in ['inference="tree"'] * (model.inference == "tree") + ['rescaling="slack"'] * self.slack:
+            if not graphs.forest.all():
+                raise ValueError(f"Graph {graphs.forest.argmin()} has a cycle: {setting} is for forests.")
         if model.inference == "cut" and n_labels != 2:
             raise ValueError(f'inference="cut" is for two labels, the model has {n_labels}.')
 
     def search(self, ids: np.ndarray, w: np.ndarray, first: np.ndarray, flat: np.ndarray) -> np.ndarray | None:
+        if self.slack:
+            visit = self.graphs.order, self.graphs.parent_edge
+            of_model = w, self.layout, self.pairs
+            graph_slack.search_slack(*self.data, *visit, *of_model, ids, self.scale, self.y, first, flat)
+            return None
         excess = np.zeros(ids.size)
         trees = self.by_tree[ids]
         visit, costs = (self.graphs.order, self.graphs.parent_edge), self.costs(w)
