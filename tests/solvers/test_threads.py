@@ -14,6 +14,7 @@ from maxmargin.problem import Problem
 from maxmargin.regularizers import L2, Bounded
 from maxmargin.solvers import BlockAscent, DualCoordinate, parallel, solve, threads
 from maxmargin.solvers.certificate import lower_bound
+from maxmargin.solvers.searchers import search
 
 
 def problem(kind, regularizer):
@@ -143,3 +144,23 @@ def test_nobody_is_at_work_when_an_error_is_raised():
     with pytest.raises(KeyboardInterrupt):
         threads.run(work, [0, 1])
     assert finished == [1]
+
+
+class _Idle:
+    """An oracle that finds nothing, in no time."""
+
+    releases_gil = True
+
+    def rivals(self, ids, w):
+        return None
+
+
+def test_a_copy_of_the_weights_serves_as_many_chunks_as_shall_share_it():
+    w = np.zeros(1)
+    searched_at = []
+    for _, copy, _ in search(_Idle(), [np.arange(1)] * 7, lambda: w, 2, sharing=3):
+        searched_at.append(copy)
+        w += 1.0
+    assert [copy is searched_at[i - i % 3] for i, copy in enumerate(searched_at)] == [True] * 7
+    # Chunks are handed out two ahead of the one that is taken in, and by then the weights have moved.
+    assert [copy[0] for copy in searched_at] == [0.0] * 3 + [1.0] * 3 + [4.0]

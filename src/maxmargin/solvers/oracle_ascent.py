@@ -36,6 +36,10 @@ _PATIENCE = 40  # passes over the cache before Newton's method is tried, where i
 _A_WHILE = 20  # passes over the cache between two views
 _PASS_PAYS = 4  # a pass over the cache pays once a search was made for so many of its examples
 _PASS_PAYS_STREAM = 16  # of a stream there is no second look at what is gone
+# Weights that are copied in a tenth of the time that a quick search takes for an example, and the most chunks for which
+# a copy is made once: a tagger with a million weights spent more time on copies than on searches.
+_COPIED_MEANWHILE = 2000
+_MOST_SHARING = 4
 _WINDOW_TOL = 5e-2  # how well a window on a stream is learned, relative to its share of the objective
 
 
@@ -241,6 +245,7 @@ class OracleAscent(Explore[AscentState]):
         view.
         """
         constraints, inner, at = problem.searched, state.inner, state.at
+        size = chunks[0].size
         moves = at is None or state.in_views
         if at is None:
             state.evaluated = None
@@ -253,7 +258,8 @@ class OracleAscent(Explore[AscentState]):
         def weights() -> np.ndarray:
             return inner.map.weights() if at is None else at
 
-        for ids, w, rivals in search(constraints.oracle, chunks, weights, self.n_jobs):
+        sharing = _sharing(problem.n_weights, size) if at is None else np.inf
+        for ids, w, rivals in search(constraints.oracle, chunks, weights, self.n_jobs, sharing):
             found, missing = self.take_in(problem, state, ids, rivals, w)
             if at is not None:
                 rounding, excess = uncertainty(rivals, w)
@@ -344,3 +350,8 @@ class OracleAscent(Explore[AscentState]):
             inner.alpha = trial
             inner.stand(v, linear, problem.regularizer)
             inner.wake()
+
+
+def _sharing(n_weights: int, chunk: int) -> int:
+    """For how many chunks of this size threads search at one copy of the weights."""
+    return min(max(n_weights // (_COPIED_MEANWHILE * chunk), 1), _MOST_SHARING)

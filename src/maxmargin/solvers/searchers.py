@@ -21,9 +21,12 @@ Found = tuple[np.ndarray, np.ndarray, Rivals]
 
 
 def search(
-    oracle: Oracle, chunks: Iterable[np.ndarray], weights: Callable[[], np.ndarray], n_jobs: int
+    oracle: Oracle, chunks: Iterable[np.ndarray], weights: Callable[[], np.ndarray], n_jobs: int, sharing: float = 1
 ) -> Iterator[Found]:
-    """(ids, the weights they were searched at, their rivals), chunk by chunk in order."""
+    """(ids, the weights they were searched at, their rivals), chunk by chunk in order.
+
+    Threads search at copies of the weights, each of which serves so many chunks (``sharing``).
+    """
     if hasattr(oracle, "submit"):
         elsewhere: Any = oracle
         yield from _ahead(oracle, chunks, weights, elsewhere.n_ahead - 1, elsewhere.submit, waits=False)
@@ -33,8 +36,9 @@ def search(
             yield ids, w, oracle.rivals(ids, w)
     elif oracle.releases_gil:
         with one_blas_thread():  # each of ours has a core to itself
+            submit = pool(n_jobs).submit
             yield from _ahead(
-                oracle, chunks, weights, n_jobs, lambda ids, w: pool(n_jobs).submit(oracle.rivals, ids, w)
+                oracle, chunks, weights, n_jobs, lambda ids, w: submit(oracle.rivals, ids, w), sharing=sharing
             )
     else:
         yield from _ahead(oracle, chunks, weights, n_jobs, _processes(oracle, n_jobs))
@@ -47,6 +51,7 @@ def _ahead(
     most: int,
     submit: Callable[[np.ndarray, np.ndarray], Future[Rivals]],
     waits: bool = True,
+    sharing: float = 1,
 ) -> Iterator[Found]:
     """At most so many chunks are ahead of the one that is taken in.
 
@@ -55,6 +60,7 @@ def _ahead(
     """
     in_view = getattr(oracle, "in_view", lambda ids: True)
     ahead: deque[tuple[np.ndarray, np.ndarray, Future[Rivals]]] = deque()
+    w, served = np.empty(0), 0
     try:
         for ids in chunks:
             if not in_view(ids):
@@ -63,8 +69,11 @@ def _ahead(
                     yield _first(ahead)
                 w = weights().copy()
                 yield ids, w, oracle.rivals(ids, w)
+                served = 0
                 continue
-            w = weights().copy()
+            if served % sharing == 0:
+                w = weights().copy()
+            served += 1
             ahead.append((ids, w, submit(ids, w)))
             if len(ahead) > most:
                 yield _first(ahead)
