@@ -15,7 +15,8 @@ from maxmargin.models import binary, multiclass
 from maxmargin.problem import Problem
 from maxmargin.regularizers import L2, Bounded, GaussianPrior, GroupNorm
 from maxmargin.solvers import InteriorPoint, choose, solve
-from maxmargin.solvers.solve import restored_state, saved_state
+from maxmargin.solvers.certificate import upper_bound
+from maxmargin.solvers.solve import _Best, restored_state, saved_state
 
 LOAD = {
     "wine": load_wine,
@@ -66,7 +67,6 @@ def pairs():
         C = BUDGETS[(i + j) % len(BUDGETS)]
         # Unscaled rows whose multipliers must cancel to 1e-8 of the largest: no method could prove more.
         yield data, kind, name, C, 1e-3 if name == "group" and C > 1.0 else [1e-3, 1e-8][j % 2]
-    yield "digits", "crammer_singer", "l2", 1e4, 1e-3
 
 
 @pytest.mark.parametrize(("data", "kind", "name", "C", "tol"), list(pairs()))
@@ -77,6 +77,31 @@ def test_unscaled_data_take_few_passes(data, kind, name, C, tol):
     model = estimator(kind, C, tol, regularizer(name, X.shape[1])).fit(X, y)
     assert model.certificate_.relative_gap <= tol, model.certificate_
     assert max(record.number for record in model.history_) <= 60
+
+
+@pytest.mark.parametrize("C", [1.0, 1e4, 1e6])
+def test_classes_that_can_be_told_apart_take_few_visits_however_large_C_is(C):
+    X, y = load_digits(return_X_y=True)
+    model = mm.LinearSVC(C=C, random_state=0).fit(X, y)
+    assert model.certificate_.relative_gap <= 1e-3
+    assert model.certify(X, y).relative_gap <= 1e-3
+    assert model.history_[-1].oracle_calls <= 120 * len(y)
+    newton = mm.LinearSVC(C=C, solver="interior_point", max_passes=60).fit(X, y)
+    assert newton.certificate_.relative_gap <= 1e-3
+
+
+@pytest.mark.parametrize("short", [1e-3, 0.02, 0.2])
+def test_weights_that_are_a_little_short_are_stretched_as_far_as_it_pays(short):
+    X, _, _ = noisy(1.0)
+    y = np.where(X[:, 0] > 0.0, 1, -1)
+    problem = Problem(binary(as_rows(X), y.astype(np.int8), np.array([1e6])), L2())
+    w = (1.0 - short) * solve(problem, choose(problem), tol=1e-6).weights
+    best, start = _Best(), upper_bound(problem, w).total
+    best.offer(problem, w)
+    best.stretch(problem, w, 1e-3)
+    multiples = [upper_bound(problem, s * w).total for s in 1.0 + np.geomspace(1e-4, 0.5, 400)]
+    assert best.upper.total <= (1.0 + 1.5 * short) * min(multiples) < start
+    assert upper_bound(problem, best.weights) == best.upper
 
 
 def noisy(scale):

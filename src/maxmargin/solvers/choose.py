@@ -38,6 +38,7 @@ _ARRAYS = 20  # numbers per constraint that are in use at once where steps are a
 _NEWTON_MATRICES = 6
 _STEPS = 20  # of Newton, more or less
 _BRIEF = 0.05  # seconds of Newton steps that are worth no thought
+_TRIAL = 0.08  # of what Newton steps cost: passes that come first where there are several classes
 _SECONDS_PER_PASS = 0.2e-3  # of coordinate steps, beyond its visits: Python, and small arrays
 _MANY_WEIGHTS = 1000  # beyond this even the matrix alone is a burden
 
@@ -178,9 +179,12 @@ def _auto(problem: Problem, means: Means) -> Solver:
     if not fits:
         return passes
     newton = newton_seconds(problem)
+    after = newton / (_SECONDS_PER_PASS + pass_seconds(problem))
     if not means.warm and (newton <= _BRIEF or interior_point_pays(problem, means.tol)):
-        return Switching(passes, steps)
-    return Switching(passes, steps, newton / (_SECONDS_PER_PASS + pass_seconds(problem)))
+        # Classes that can be told apart take few passes however large C is, which their scale does not say.
+        several = description_of(problem.constraints).columns > 1
+        return Switching(passes, steps, _TRIAL * after if several and newton > _BRIEF else 0.0)
+    return Switching(passes, steps, after)
 
 
 def _newton_bytes(problem: Problem) -> int:

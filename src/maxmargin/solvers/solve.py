@@ -28,6 +28,10 @@ from .certificate import (
 )
 from .searchers import dismiss
 
+_CRAWLS = 100  # passes, from which on multiples of the weights are worth a look
+_GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
+_SECTIONS = 5
+
 Callback = Callable[[Record], object]
 
 
@@ -132,6 +136,8 @@ def solve(
                 best.offer(problem, *state.evaluated)
             elif state.certifies and (state.estimate <= WORTH_A_CHECK * tol or number >= next_check):
                 best.offer(problem, state.weights())
+                if number >= _CRAWLS and problem.constraints.held_in == "memory" and not state.second_order:
+                    best.stretch(problem, state.weights(), tol)
                 next_check = int(number * 1.5) + 8
                 calls += 0 if problem.constraints.closed else problem.constraints.n_examples
             certificate = _confirmed(problem, state, best, tol, floor)
@@ -277,6 +283,33 @@ class _Best:
         # What is proved comes before what only looks better.
         if not self.weights.size or self._rank(upper) < self._rank(self.upper):
             self.upper, self.weights = upper, w.copy()
+
+    def stretch(self, problem: Problem, w: np.ndarray, tol: float) -> None:
+        """Larger multiples of w. Where C is large against what classes that can be told apart need, margins that are
+        missed by very little cost much, long after the dual objective has settled: then w needs to be a little longer.
+
+        The objective is convex along them: a golden section finds the best share by which margins fall short.
+        """
+
+        def value(log_share: float) -> float:
+            longer = w / (1.0 - 10.0**log_share)
+            upper = upper_bound(problem, longer)
+            if self._rank(upper) < self._rank(self.upper):
+                self.upper, self.weights = upper, longer
+            return upper.total
+
+        left, right = math.log10(0.1 * min(tol, 1.0)), -0.5
+        a, b = right - _GOLDEN * (right - left), left + _GOLDEN * (right - left)
+        at_a, at_b = value(a), value(b)
+        for _ in range(_SECTIONS):
+            if at_a <= at_b:
+                right, b, at_b = b, a, at_a
+                a = right - _GOLDEN * (right - left)
+                at_a = value(a)
+            else:
+                left, a, at_a = a, b, at_b
+                b = left + _GOLDEN * (right - left)
+                at_b = value(b)
 
     @staticmethod
     def _rank(upper: TotalLoss) -> tuple[bool, float]:

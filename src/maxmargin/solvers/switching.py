@@ -36,7 +36,7 @@ class Switching:
     newton : InteriorPoint
         Takes Newton steps.
     after : float
-        So many full passes cost as much as all Newton steps; 0 where these are to come first.
+        So many full passes come before Newton steps, and cost as much as all of these, or less; 0 where there are none.
     """
 
     coordinate: DualCoordinate | ProximalPoint
