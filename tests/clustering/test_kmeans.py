@@ -18,7 +18,7 @@ from thinned import rotating
 
 import maxmargin as mm
 from maxmargin import GMMKMeans
-from maxmargin.clustering import kernels as clusters, points as kmeans_points
+from maxmargin.clustering import few_points, kernels as clusters, points as kmeans_points
 from maxmargin.clustering.bounds import BOUNDS, MaximumEntropy, Merge, RandomWalk
 from maxmargin.clustering.kmeans import Settings, cluster
 from maxmargin.clustering.points import Points
@@ -453,6 +453,28 @@ def test_verbose_tells_about_starts_and_bounds(rng, capsys):
 
 
 # Kernels
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("width", "k"), [(3, 4), (20, 4), (3, 1)])
+def test_few_points_are_clustered_in_array_code_as_by_kernels(width, k, dtype, rng):
+    X, s = rng.normal(size=(40, width)).astype(dtype), rng.uniform(0.5, 2.0, 40)
+    X[5] = X[6]
+    shift, centres = X.mean(axis=0).astype(np.float64), X[:k].astype(np.float64)
+    label = rng.integers(0, k, 40).astype(np.int32)
+    found = []
+    for loops in (few_points, clusters):
+        near, second, least = np.zeros(40, np.int32), np.zeros(40, np.int32), np.zeros(40)
+        worth = loops.measure(X, s, shift, centres, label, near, least, 0, 40)
+        total, mass, price, gains = np.zeros((k, width)), np.zeros(k), np.zeros(k), np.zeros(3)
+        loops.add_rows(X, s, near, 0, 40, total, mass)
+        loops.runners_up(X, s, shift, centres, near, least, second, price, 0, 40)
+        loops.approach(X, s, least, np.array([7, 5, 9]), gains, 0, 40)
+        closest, share = least.copy(), np.zeros(40)
+        loops.come_closer(X, s, closest, 9, share, 0, 40)
+        found.append([worth, near, least, total, mass, second, price, gains, closest, share])
+    for few, compiled in zip(*found, strict=True):
+        np.testing.assert_allclose(few, compiled, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("width", [2, WIDE])

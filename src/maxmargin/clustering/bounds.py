@@ -75,7 +75,7 @@ class Merge(Chooser):
 
         def work(start: int, stop: int) -> np.ndarray:
             price = np.zeros(k)
-            kernels.runners_up(
+            points.loops.runners_up(
                 points.X, points.weight, points.shift, centres, at.near, at.least, second, price, start, stop
             )
             return price

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from .. import persistence
@@ -223,6 +222,8 @@ class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
 
     def transform(self, X: object) -> np.ndarray:
         """Distances to all centres: array (n_samples, n_clusters)."""
+        from sklearn.metrics.pairwise import euclidean_distances  # with all metrics, which no fit needs
+
         return euclidean_distances(self._seen(X), self.cluster_centers_)
 
     def score(self, X: Any, y: object = None, sample_weight: Any = None) -> float:

@@ -9,13 +9,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..constraints.small import is_few
 from ..solvers.threads import run
-from . import kernels
+from . import few_points, kernels
 
 # Multiply-adds that make a part of its own worth while, and the most parts. Parts depend on the data alone: sums are
 # taken part by part, and come out the same to the last bit on any number of threads.
 _WORTH_A_PART = 4_000_000
 _MOST_PARTS = 16
+_PER_VALUE = 4  # arrays of one number per point, centre and column: more than of a matrix that is summed once
 
 
 @dataclass
@@ -47,6 +49,12 @@ class Points:
         edges = np.linspace(0, self.n, parts + 1).astype(np.int64).tolist()
         self._parts = list(itertools.pairwise(edges))
         self._threads = min(threads, parts)
+        self._few = is_few(_PER_VALUE * self.n * n_clusters * self.width)
+
+    @property
+    def loops(self) -> Any:
+        """Who goes through the points: compiled code, unless they are few."""
+        return few_points if self._few else kernels
 
     def over_parts(self, work: Callable[[int, int], object]) -> list[Any]:
         """``work(start, stop)`` for every part, in their order."""
@@ -64,7 +72,7 @@ class Points:
         near, least = np.empty(self.n, np.int32), np.empty(self.n)
 
         def work(start: int, stop: int) -> tuple[float, float, int]:
-            return kernels.measure(self.X, self.weight, self.shift, centres, label, near, least, start, stop)
+            return self.loops.measure(self.X, self.weight, self.shift, centres, label, near, least, start, stop)
 
         found = self.over_parts(work)
         objective, gap, changed = (sum(column) for column in zip(*found, strict=True))
@@ -76,7 +84,7 @@ class Points:
 
         def work(start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
             total, mass = np.zeros(size), np.zeros(self.n_clusters)
-            kernels.add_rows(self.X, self.weight, label, start, stop, total, mass)
+            self.loops.add_rows(self.X, self.weight, label, start, stop, total, mass)
             return total, mass
 
         parts = self.over_parts(work)

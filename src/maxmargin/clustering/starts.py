@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from . import kernels
 from .points import Points
 
 
@@ -60,12 +59,12 @@ class Spread:
         """One more centre on this point."""
         p = self.points
         p.over_parts(
-            lambda start, stop: kernels.come_closer(p.X, p.weight, self.closest, point, self.share, start, stop)
+            lambda start, stop: p.loops.come_closer(p.X, p.weight, self.closest, point, self.share, start, stop)
         )
 
     def _totals(self, candidates: np.ndarray, start: int, stop: int) -> np.ndarray:
         total = np.zeros(candidates.size)
-        kernels.approach(self.points.X, self.points.weight, self.closest, candidates, total, start, stop)
+        self.points.loops.approach(self.points.X, self.points.weight, self.closest, candidates, total, start, stop)
         return total
 
 
