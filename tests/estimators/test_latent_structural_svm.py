@@ -164,7 +164,7 @@ def test_states_that_are_not_needed_are_dropped():
     assert svm.score(X, y) > -0.1
 
 
-@pytest.mark.parametrize("solver", ["oracle_ascent", "cutting_plane", OracleAscent(chunk=3)], ids=named)
+@pytest.mark.parametrize("solver", ["oracle_ascent", "cutting_plane", "frank_wolfe", OracleAscent(chunk=3)], ids=named)
 def test_every_solver_serves(solver, hard):
     X, Y = hard
     w0 = np.array([1.0, -1.0, 0.5])

@@ -1,6 +1,6 @@
 """Stochastic subgradient descent with weighted averaging, for open problems: Pegasos, seen from the dual.
 
-With step sizes 1/t, which suit a strongly convex Ω (Shalev-Shwartz, Singer, Srebro and Cotter, 2007), the weights after
+With step sizes 1/t, which suit a strongly convex Ω (Shalev-Shwartz, Singer, Srebro and Cotter, 2011), the weights after
 t searches are
 
     w_t = ∇Ω*(v_t),    v_t = n/t · Σ_{s ≤ t} C_i x_i(ŷ_s),    i the example of search s
