@@ -101,6 +101,10 @@ def test_wrong_kinds_of_steps_are_named():
         FrankWolfe("pair-wise")
     with pytest.raises(ValueError, match=r"sampling must be one of"):
         FrankWolfe(sampling="gaps")
+    with pytest.raises(ValueError, match=r"look_every must be a whole number of at least 1, got 0"):
+        FrankWolfe(look_every=0)
+    with pytest.raises(ValueError, match=r"batch must be a whole number of at least 1, got 0.5"):
+        Subgradient(batch=0.5)
 
 
 # Subgradient descent

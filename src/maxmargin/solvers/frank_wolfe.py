@@ -20,7 +20,7 @@ import numpy as np
 from ..kernels import frank_wolfe as kernels
 from ..problem import Planes, Problem
 from ..protocols import Seed
-from ..validation import one_of
+from ..validation import one_of, whole
 from .ascent_state import AscentState
 from .oracle_ascent import OracleAscent
 from .searchers import search
@@ -57,6 +57,7 @@ class FrankWolfe:
     def __post_init__(self) -> None:
         one_of("steps", self.steps, tuple(STEPS))
         one_of("sampling", self.sampling, ("gap", "uniform"))
+        whole("look_every", self.look_every)
 
     @property
     def _ascent(self) -> OracleAscent:

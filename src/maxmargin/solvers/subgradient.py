@@ -24,6 +24,7 @@ from ..constraints.searched import Searched, violations
 from ..kernels import rows as row_kernels
 from ..problem import Planes, Problem, Rivals
 from ..protocols import Seed
+from ..validation import whole
 from .searchers import search
 from .solve import Weighted
 
@@ -45,6 +46,9 @@ class Subgradient:
     batch: int = 1
     random_state: Seed = None
     n_jobs: int = 1
+
+    def __post_init__(self) -> None:
+        whole("batch", self.batch)
 
     def start(self, problem: Problem, warm: Planes | None = None) -> SubgradientState:
         """Shares to start from count for one epoch."""
