@@ -129,6 +129,7 @@ _CORE: dict[str, tuple[type, ...]] = {
     "model": (
         models.Multiclass, models.Assignment, models.Chain, models.DependencyTree, models.SemiMarkov, models.Graph,
         models.Segmentation2D, models.LatentGraph, models.Multilabel, models.AveragePrecision, models.NDCG,
+        models.SetMeasure,
         models.Bags, models.MaxMin, models.Ramp,
     ),
     "chooser": (

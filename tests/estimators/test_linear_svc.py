@@ -7,7 +7,9 @@ from interruptions import interrupt_at
 from sklearn import svm
 from sklearn.exceptions import ConvergenceWarning
 
-from maxmargin import LinearSVC
+from maxmargin import LinearSVC, StructuralSVM, load
+from maxmargin.data import open as open_source
+from maxmargin.models import SetMeasure
 from maxmargin.regularizers import L2, Blocks, Bounded, GaussianPrior, GroupNorm
 from maxmargin.solvers import DualCoordinate
 
@@ -229,3 +231,49 @@ THREE = np.arange(20) % 3
 def test_bad_labels_and_settings_for_classes_are_refused(settings, y, message, rng):
     with pytest.raises(ValueError, match=message):
         LinearSVC(**settings).fit(rng.normal(size=(20, 3)), y)
+
+
+@pytest.mark.parametrize("loss", ["f1", "precision_at_k", "recall_at_k", SetMeasure("precision_at_k", k=3)])
+def test_losses_of_all_rows_together(rng, loss, tmp_path):
+    X = rng.normal(size=(60, 4))
+    y = np.where(X[:, 0] + rng.normal(size=60) > 1.0, "yes", "no")
+    svm = LinearSVC(C=0.3, loss=loss, tol=1e-5).fit(X, y)
+    model = SetMeasure(loss) if isinstance(loss, str) else loss
+    rows = np.column_stack([X, np.ones(60)])
+    expected = StructuralSVM(model, C=0.3, tol=1e-5).fit([rows], [(y == "yes").astype(int)])
+    assert svm.certificate_.upper == pytest.approx(expected.certificate_.upper, rel=2e-5)
+    assert np.allclose(svm.dual_coef_ @ X, svm.coef_, atol=1e-2)
+    svm.save(tmp_path / "svm")
+    again = load(tmp_path / "svm")
+    assert again.certify(X, y).lower == pytest.approx(svm.certificate_.lower)
+    assert np.array_equal(again.predict(X), svm.predict(X))
+    warm = again.set_params(warm_start=True).fit(sp.csr_matrix(X), y)
+    assert warm.n_passes_ < svm.n_passes_
+    assert warm.set_params(loss="hinge").fit(X, y).certificate_.relative_gap <= 1e-5
+
+
+def test_the_error_rate_of_all_rows_is_the_hinge(rng):
+    X = rng.normal(size=(40, 3))
+    y = (X[:, 0] + rng.normal(size=40) > 0).astype(int)
+    together, apart = (LinearSVC(C=0.3, loss=loss, tol=1e-6).fit(X, y) for loss in (SetMeasure("error_rate"), "hinge"))
+    assert together.certificate_.upper == pytest.approx(apart.certificate_.upper, rel=2e-6)
+    assert np.allclose(together.coef_, apart.coef_, atol=1e-2)
+
+
+def test_losses_of_all_rows_together_say_what_they_need(rng):
+    X, y = rng.normal(size=(30, 2)), np.arange(30) % 2
+    for fit in (
+        lambda svm: svm.fit(open_source(X, labels=y)),
+        lambda svm: svm.partial_fit(X, y),
+        lambda svm: svm.fit(X, y, cluster="local:2"),
+    ):
+        with pytest.raises(ValueError, match="takes rows in the memory of this process"):
+            fit(LinearSVC(loss="f1"))
+    with pytest.raises(ValueError, match="is for two classes"):
+        LinearSVC(loss="f1").fit(X, np.arange(30) % 3)
+    with pytest.raises(ValueError, match="is for two classes, without class_weight"):
+        LinearSVC(loss="f1", class_weight="balanced").fit(X, y)
+    with pytest.raises(ValueError, match="knows no sample_weight"):
+        LinearSVC(loss="f1").fit(X, y, sample_weight=np.ones(30))
+    with pytest.raises(ValueError, match="'f1'"):
+        LinearSVC(loss="f2").fit(X, y)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,13 +11,16 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .. import losses
+from ..constraints import Searched
 from ..constraints.base import Closed
 from ..constraints.classes import has_class_steps
 from ..data.arrays import rows_of
-from ..models import binary, multiclass
+from ..losses import Hinge
+from ..models import SetMeasure, binary, multiclass
 from ..models.labelling import check_loss
+from ..models.set_measure import SetOracle, row_shares
 from ..persistence import storable
-from ..problem import Problem, Solution
+from ..problem import Planes, Problem, Solution
 from ..protocols import Chunk, Loss, Seekable
 from ..validation import one_of
 from . import inputs, training
@@ -28,10 +31,20 @@ from .inputs import Column, Matrix
 from .linear import LinearEstimator, RowFacts, checked_weights, labels_of
 from .settings import with_parameters
 
+MEASURES = {name: SetMeasure(name) for name in ("f1", "precision_at_k", "recall_at_k")}
+"""Losses of all rows together, by name."""
+
+
+@dataclass(frozen=True)
+class ClassFacts(RowFacts):
+    """``measure``: what all rows are judged by together, if they are."""
+
+    measure: SetMeasure | None = None
+
 
 @storable(
-    classes_="labels[k]", coef_="float[m, d]", intercept_="float[m]", _alpha="float[...]|none", _label="int[n]<k|none",
-    _fitted_C="float",
+    classes_="labels[k]", coef_="float[m, d]", intercept_="float[m]", _alpha="float[...]|Planes|none",
+    _label="int[n]<k|none", _fitted_C="float",
 )  # fmt: skip
 @with_parameters
 class LinearSVC(ClassifierMixin, LinearEstimator):
@@ -44,9 +57,11 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     ----------
     C : float
         Regularization parameter: weight of the loss; larger values fit the training data more closely.
-    loss : {"hinge", "squared_hinge", "smoothed_hinge"} or object from ``maxmargin.losses``
-        What a missed margin costs. All but ``hinge`` are for two classes and one-vs-rest. ``smoothed_hinge`` is a
-        parabola near the kink and a line beyond.
+    loss : {"hinge", "squared_hinge", "smoothed_hinge", "f1", "precision_at_k", "recall_at_k"} or object
+        What a missed margin costs, or an object from ``maxmargin.losses``. All but ``hinge`` are for two classes and
+        one-vs-rest. ``smoothed_hinge`` is a parabola near the kink and a line beyond. The last three judge all rows of
+        two classes together, of which the second in ``classes_`` is positive, and take data in memory;
+        :class:`maxmargin.models.SetMeasure` has them for another k than the number of positive rows.
     multi_class : {"crammer_singer", "ovr"}
         One joint problem over all classes, or one problem per class.
     tol : float
@@ -169,6 +184,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         return source, self._facts(self.classes_, counts)
 
     def _next_chunk(self, source: InMemory, classes: Column = None) -> tuple[InMemory, RowFacts]:
+        self._check_one_chunk(self._measure() is None)
         if isinstance(self.class_weight, str):
             raise ValueError("class_weight='balanced' needs to know all data beforehand. Give the weights as a dict.")
         if classes is not None:
@@ -187,8 +203,46 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         self._check_class_steps(facts, "a stream")
         return source, facts
 
+    def _loss(self) -> Loss:
+        """What kernels know; of measures nothing."""
+        if isinstance(self.loss, SetMeasure):
+            return Hinge()
+        return losses.named(self.loss, losses.MARGIN | dict.fromkeys(MEASURES, Hinge))
+
+    def _measure(self) -> SetMeasure | None:
+        """What all rows are judged by together, if they are."""
+        return (
+            self.loss
+            if isinstance(self.loss, SetMeasure)
+            else MEASURES.get(self.loss)
+            if isinstance(self.loss, str)
+            else None
+        )
+
+    def _judged_together(self, chunk: Chunk, facts: ClassFacts) -> Problem:
+        """One example of all rows."""
+        assert facts.measure is not None
+        if chunk.weight is not None:
+            raise ValueError(f"loss={self.loss!r} knows no sample_weight: each row counts once. Use loss='hinge'.")
+        oracle = SetOracle(facts.measure, [rows_of(chunk.x, self._bias())], [_codes(chunk, facts.classes)])
+        return Problem(Searched(oracle, inputs.check_budget(self.C)), self._regularizer(facts.n_features))
+
+    def _problems(self, source: Seekable, facts: RowFacts, which: Sequence[int] | None = None) -> list[Problem]:
+        if not isinstance(facts, ClassFacts) or facts.measure is None:
+            return super()._problems(source, facts, which)
+        self._check_one_chunk(is_in_memory(source))
+        return [self._judged_together(source.chunk(0), facts)]
+
     def _facts(self, classes: np.ndarray, counts: np.ndarray) -> RowFacts:
         """``counts`` is how much each class weighs."""
+        measure = self._measure()
+        if measure is not None:
+            if classes.size > 2 or self.class_weight is not None or self.cost is not None:
+                raise ValueError(
+                    f"loss={self.loss!r} is for two classes, without class_weight and cost; here are {classes.size} "
+                    "classes. Use loss='hinge'."
+                )
+            return ClassFacts(self.n_features_in_, classes=classes, measure=measure)
         factors = inputs.check_class_weight(self.class_weight, classes, counts)
         joint = self._is_joint(classes)
         if joint and losses.shape_of(self._loss()) != losses.LossShape():
@@ -208,7 +262,11 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
 
     def _solved(self, problem: Problem, warm: Shares, solve: Callable[[Problem, Shares], Solution]) -> Solution:
         classes: Any = problem.constraints
-        if len(classes.dual_shape) == 1 or has_class_steps(problem.regularizer, problem.n_weights):
+        if (
+            not classes.closed
+            or len(classes.dual_shape) == 1
+            or has_class_steps(problem.regularizer, problem.n_weights)
+        ):
             return solve(problem, warm)
         written_out = classes.explicit()
         shares = None if warm is None else written_out.by_rival(warm)
@@ -262,6 +320,8 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     def dual_coef_(self) -> np.ndarray:
         """How much of each example is in the weights of each class."""
         check_is_fitted(self)
+        if isinstance(self._alpha, Planes) and self._label is not None:
+            return row_shares(self._label, self._alpha)[None, :]
         if self._alpha is not None and not self._is_joint(self.classes_):
             return np.atleast_2d(self._alpha)
         if self._alpha is None or self._label is None:

@@ -20,7 +20,7 @@ from ..data.arrays import canonical
 from ..data.chunked import origin_of
 from ..data.errors import DataError
 from ..data.source_checks import check_chunk
-from ..problem import Certificate, Problem
+from ..problem import Certificate, Planes, Problem
 from ..protocols import Chunk, Loss, Regularizer, Seekable, Source
 from ..regularizers import L2, Blocks
 from . import inputs, training
@@ -98,7 +98,7 @@ class LinearEstimator(WithIntercept, Task[RowFacts, Seekable]):
     constraints (``_constraints_of``) and weights into attributes (``_learned``, ``_weights``)."""
 
     n_features_in_: int
-    _alpha: np.ndarray | None = None
+    _alpha: Any = None
     origin_: dict[str, Any]
     _new_stream = ClosedStream
 
@@ -147,6 +147,14 @@ class LinearEstimator(WithIntercept, Task[RowFacts, Seekable]):
     def _constraints_of(self, chunk: Chunk, facts: RowFacts, which: Sequence[int]) -> list[Closed]:
         """The constraints of a chunk in each of these problems."""
         raise NotImplementedError
+
+    def _check_one_chunk(self, is_so: bool) -> None:
+        """Losses of many rows together have their searches in memory only."""
+        if not is_so:
+            raise ValueError(
+                f"loss={self.loss!r} takes rows in the memory of this process, all at once: no source, no cluster, no "
+                "stream. Give fit a matrix, or use loss='hinge'."
+            )
 
     def _check_settings(self) -> None:
         super()._check_settings()
@@ -233,6 +241,10 @@ class LinearEstimator(WithIntercept, Task[RowFacts, Seekable]):
 
     def _warm(self, holder: Holder) -> Sequence[Shares]:
         """The last dual variables, if they belong to problems of this shape and are wanted."""
+        if not holder.local[0].constraints.closed:
+            problem = holder.local[0]
+            known = self.warm_start and isinstance(self._alpha, Planes)
+            return [self._rescaled(problem, self._shares_of(problem)) if known else None]
         each = _alpha_of_each(self._alpha if self.warm_start else None, holder.local)
         if not holder.in_memory or each[0] is None:
             return each
@@ -242,7 +254,9 @@ class LinearEstimator(WithIntercept, Task[RowFacts, Seekable]):
         """Dual variables of the training data, as far as they are known."""
         return self._stream.alpha if self._alpha is None and self._stream is not None else self._alpha
 
-    def _shares_for(self, problems: list[Problem]) -> list[np.ndarray | None]:
+    def _shares_for(self, problems: list[Problem]) -> Sequence[Shares]:
+        if not problems[0].constraints.closed:
+            return [self._shares_of(problems[0]) if isinstance(self._alpha, Planes) else None]
         return _alpha_of_each(self._known_alpha(), problems)
 
     def _trained_before(self) -> None:
@@ -299,10 +313,10 @@ class LinearEstimator(WithIntercept, Task[RowFacts, Seekable]):
         return tags
 
 
-def _alpha_of_each(alpha: np.ndarray | None, problems: list[Problem]) -> list[np.ndarray | None]:
+def _alpha_of_each(alpha: Shares, problems: list[Problem]) -> list[np.ndarray | None]:
     """The dual variables of each problem; None where they belong to other rows: the lower bound is that of zero."""
     n, shape = len(problems), problems[0].constraints.dual_shape  # type: ignore[attr-defined]
-    if alpha is None or alpha.shape != (shape if n == 1 else (n, *shape)):
+    if not isinstance(alpha, np.ndarray) or alpha.shape != (shape if n == 1 else (n, *shape)):
         return [None] * n
     return [alpha] if n == 1 else list(alpha)
 

@@ -21,15 +21,15 @@ from ..models import NDCG, AveragePrecision, ranking
 from ..models.ranked import RankedOracle
 from ..models.ranking import by_group, sorted_ranking
 from ..persistence import storable
-from ..problem import Certificate, Planes, Problem, Rows
+from ..problem import Certificate, Problem, Rows
 from ..protocols import Chunk, Loss, Seekable, Source
 from ..solvers.smoothed_newton import MOST_WEIGHTS, handles
 from ..validation import check_unmasked, shown
 from . import inputs, training
-from .certified import Folder, Run, Shares, Workers
+from .certified import Folder, Run, Workers
 from .fingerprints import of_arrays
 from .fit_callbacks import Callback
-from .holders import Holder, InMemory, is_in_memory
+from .holders import InMemory, is_in_memory
 from .inputs import Column, Matrix
 from .linear import LinearEstimator, RowFacts, labels_of
 from .settings import with_parameters
@@ -161,7 +161,7 @@ class RankingSVM(LinearEstimator):
         """A group is never cut by the end of a chunk."""
         measure = self._measure()
         if measure is not None:
-            self._check_in_memory(is_in_memory(source))
+            self._check_one_chunk(is_in_memory(source))
             return source, RankingFacts(self.n_features_in_, measure=measure)
         to_compare = is_in_memory(source)  # then the model says what is wrong
         for chunk in labels_of(source):
@@ -178,15 +178,8 @@ class RankingSVM(LinearEstimator):
             raise DataError("No group has two examples of different grade, so there is nothing to rank.")
         return source, RankingFacts(self.n_features_in_, by_sorting=is_in_memory(source) and self._sorts(source))
 
-    def _check_in_memory(self, is_so: bool) -> None:
-        if not is_so:
-            raise ValueError(
-                f"loss={self.loss!r} takes rows in the memory of this process, all at once: no source, no cluster, no "
-                "stream. Give fit a matrix, or use loss='hinge'."
-            )
-
     def _next_chunk(self, source: InMemory) -> tuple[Any, RowFacts]:
-        self._check_in_memory(self._measure() is None)
+        self._check_one_chunk(self._measure() is None)
         return source, RankingFacts(self.n_features_in_)
 
     def _sorts(self, source: InMemory) -> bool:
@@ -209,23 +202,12 @@ class RankingSVM(LinearEstimator):
     def _problems(self, source: Seekable, facts: RowFacts, which: Sequence[int] | None = None) -> list[Problem]:
         regularizer = self._regularizer(facts.n_features)
         if isinstance(facts, RankingFacts) and facts.measure is not None:
-            self._check_in_memory(is_in_memory(source))
+            self._check_one_chunk(is_in_memory(source))
             oracle, _ = _queries(source.chunk(0), facts.measure)
             return [Problem(Searched(oracle, inputs.check_budget(self.C)), regularizer)]
         if isinstance(facts, RankingFacts) and facts.by_sorting and is_in_memory(source):
             return [Problem(self._sorted(source.chunk()), regularizer)]
         return super()._problems(source, facts, which)
-
-    def _warm(self, holder: Holder) -> Sequence[Shares]:
-        if not holder.local[0].constraints.closed:
-            wanted = self.warm_start and isinstance(self._alpha, Planes)
-            return [self._rescaled(holder.local[0], self._shares_of(holder.local[0])) if wanted else None]
-        return [None] if isinstance(self._alpha, Planes) else super()._warm(holder)
-
-    def _shares_for(self, problems: list[Problem]) -> list[Any]:
-        if isinstance(self._alpha, Planes) != (not problems[0].constraints.closed):
-            return [None]
-        return [self._shares_of(problems[0])] if isinstance(self._alpha, Planes) else super()._shares_for(problems)
 
     def _sorted(self, chunk: Chunk) -> SortedPairs:
         return sorted_ranking(rows_of(chunk.x, 0.0), *_graded(chunk), inputs.check_positive("C", self.C))

@@ -24,6 +24,7 @@ from .ranked import NDCG, AveragePrecision
 from .ranking import ranking
 from .segmentation import Segmentation2D
 from .semi_markov import SemiMarkov
+from .set_measure import SetMeasure
 
 if TYPE_CHECKING:
     from ..vision.models import Reconfigurable as Reconfigurable
@@ -44,6 +45,7 @@ __all__ = [
     "Reconfigurable",
     "Segmentation2D",
     "SemiMarkov",
+    "SetMeasure",
     "binary",
     "from_pystruct",
     "grid",
