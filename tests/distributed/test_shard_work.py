@@ -55,15 +55,24 @@ class _Shards:
             for k, p in enumerate(self.parts)
         ]
         self.linear, self.v = 0.0, np.zeros(self.whole.n_weights)
-        self.step = np.zeros(self.whole.n_weights)
+        self.before = self.v
 
-    def round(self, momentum=0.0, **more):
-        task = Task(sigma=float(len(self.works)), everything=True, wanted=0.0, momentum=momentum, **more)
-        answers = [work.improve(self.v + momentum * self.step, task) for work in self.works]
+    def round(self, momentum=0.0, everything=True, **more):
+        task = Task(sigma=float(len(self.works)), everything=everything, wanted=0.0, momentum=momentum, **more)
+        if task.part == 0:
+            self.before, self.v = self.v, self.v + momentum * (self.v - self.before)
+        answers = [work.improve(self.v, task) for work in self.works]
         self.linear += sum(report.linear for report, _ in answers)
-        self.step = sum(step for _, step in answers)
-        self.v = self.v + self.step
+        self.v = self.v + sum(step for _, step in answers)
         return [report for report, _ in answers]
+
+    def over(self, parts, momentum=0.0, **more):
+        """One pass in so many rounds; the last reports, and how many examples were visited in all."""
+        visited = 0
+        for part in range(parts):
+            reports = self.round(momentum, part=part, parts=parts, **more)
+            visited += sum(report.visited for report in reports)
+        return reports, visited
 
     @property
     def dual(self):
@@ -111,6 +120,40 @@ def test_sums_hold_with_momentum(kind, regularizer):
         assert np.allclose(shards.v, v, atol=1e-8)
         shares = np.concatenate([work.alpha for work in shards.works])
         assert np.allclose(shares, shards.whole.feasible(shares.copy()), atol=1e-12)
+
+
+@pytest.mark.parametrize("parts", [2, 3, 100])
+@pytest.mark.parametrize("kind", ["hinge", "squared", "classes"])
+def test_a_pass_in_parts_visits_every_example_once_and_sums_hold(kind, parts):
+    shards = _Shards(kind, L2(), 2)
+    moving, before = 42, shards.dual
+    for number in range(12):
+        everything = number % 3 == 0
+        reports, visited = shards.over(parts, 0.6 if number > 4 else 0.0, everything=everything)
+        assert visited == (42 if everything else moving)
+        moving = sum(report.active for report in reports)
+        linear, v = shards.from_nothing()
+        assert shards.linear == pytest.approx(linear, abs=1e-8)
+        assert np.allclose(shards.v, v, atol=1e-8)
+        for work, report in zip(shards.works, reports, strict=True):
+            assert sorted(work._order) == list(range(21))
+            assert report.active <= 21
+        if number <= 4:
+            assert shards.dual >= before - 1e-9
+        before = shards.dual
+
+
+def test_a_worker_that_begins_in_the_midst_of_a_pass_goes_on():
+    """It died, and has not heard of the parts before. Whoever calls forms v anew then."""
+    shards = _Shards("hinge", L2(), 2)
+    shards.over(3)
+    work = ClosedWork(Problem(shards.works[0].constraints, L2()), None, np.empty(0, np.int64), seed=0)
+    report, step = work.improve(shards.v, Task(sigma=2.0, everything=True, wanted=0.0, part=2, parts=3))
+    linear, v = work.constraints.totals(work.alpha)[:2]
+    assert np.allclose(step, v, atol=1e-8)
+    assert report.linear == pytest.approx(linear, abs=1e-8)
+    again, _ = work.improve(shards.v + step, Task(sigma=2.0, everything=True, wanted=0.0))
+    assert again.visited == 21
 
 
 def test_the_loss_of_a_round_is_that_of_the_v_it_began_with():

@@ -3,24 +3,31 @@
 Each round, every worker improves the dual variables of its own examples under Ω/σ, seen from the v of the whole
 problem, and sends back how v changes by that; the changes are added up (CoCoA+: Jaggi et al. 2014, Ma et al. 2015,
 with Ω* itself in place of its quadratic bound). With σ = K, the number of shards, the dual objective can never fall.
+A direction on which all shards agree, and which each settles by itself, goes K/σ times as far as it should: with σ
+above K/2 that still comes to rest. A part of a pass settles little, so there σ begins at 0.6·K, and grows when the
+objective falls.
 
 Two things of the single machine's solver go on here, over all shards at once:
 
-* **Active set.** A round visits all examples, or only those that were seen to move; the driver decides, by the gap that
+* **Active set.** A pass visits all examples, or only those that were seen to move; the driver decides, by the gap that
   all shards have met together.
-* **Momentum.** All α move on along their last change, v as a whole vector, what projections hold back being corrected.
+* **Momentum.** After a pass all α move on along their last change, v as a whole vector, what projections hold back
+  being corrected.
 
-And one is the cluster's own:
+And two are the cluster's own:
 
-* **The centre.** Once the examples that still move fit into the driver's memory they leave for it. There, nobody's work
-  is outdated by anybody else's: it takes as few passes as on one machine. Workers then look through what they have
-  left, and hand over what has begun to move. (Explore on the workers, optimize at the centre.)
+* **Rounds of a pass.** The longer a worker goes on by itself, the less its work suits what the others do meanwhile. A
+  pass is cut into as many rounds as calls can be made without waiting for them longer than working.
+* **The centre.** Where calls take longer than the work, and the examples that still move fit into the driver's memory,
+  they leave for it. There, nobody's work is outdated by anybody else's: it takes as few passes as on one machine.
+  Workers then look through what they have left, and hand over what has begun to move. (Explore on the workers,
+  optimize at the centre.)
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
@@ -30,13 +37,15 @@ from ..protocols import Seed
 from ..regularizers.shape import Shape
 from ..solvers.dual_coordinate import DualCoordinate
 from ..solvers.solve import SolverState
+from .pace import Pace
 from .sharded import Sharded
 from .work import Report, Task
 
-_PASSES = 100  # over the centre's examples between two rounds
-_SWEEPS = 8  # in a round, at most: what is fitted ever better to a part of the examples does not suit the others
+_PASSES = 100  # over the centre's examples between two of all workers
+_SHARE = 0.6  # of K: σ of passes in several rounds, to begin with
+_YOUNG = 0.5  # momentum that is not yet to blame where the objective falls
 _FEW = 0.1  # of all examples: so many that still move are worth handing over
-_EARLY, _MANY = 10, 0.4  # what still moves after so many rounds, and grows no less, is handed over if it is no more
+_EARLY, _MANY = 10, 0.4  # what still moves after so many passes, and grows no less, is handed over if it is no more
 _FILLED = 0.8  # of the centre's memory: rows may turn out longer than those before
 
 
@@ -54,12 +63,14 @@ class ShardAscent:
     inner_fraction : float
         Work on what moves until its gap is this fraction of what the last look at everything met.
     max_inner : int
-        At most so many rounds over what moves before the next look at everything.
+        At most so many passes over what moves before the next look at everything.
     momentum_after : int
-        Rounds before momentum begins.
-    sweeps : int or None
-        How often workers go over what moves in a round. By default the measured times decide: as often as makes the
-        work as long as the calls. Runs with a number and a seed can be repeated to the bit.
+        Passes before momentum begins.
+    sweeps : float or None
+        How often workers go over what moves in a round; 0.25 means that a pass takes four rounds. By default the
+        measured times decide: so that a round works somewhat longer than it takes to call everybody, and whether
+        examples are handed over to the centre. Runs with a number and a seed can be repeated to the bit; they hand
+        over whatever fits.
     """
 
     random_state: Seed = None
@@ -68,7 +79,7 @@ class ShardAscent:
     inner_fraction: float = 0.3
     max_inner: int = 50
     momentum_after: int = 2
-    sweeps: int | None = None
+    sweeps: float | None = None
 
     def start(self, problem: Problem, warm: np.ndarray | None = None) -> ShardState:
         if problem.constraints.held_in != "workers":
@@ -91,15 +102,15 @@ class ShardAscent:
     def save(self, state: ShardState, settled: bool) -> dict[str, Any]:
         """Workers save what is theirs, and what the centre has of it."""
         state.sharded.workers.ask("save", state.sharded.lent)
-        return {"rounds": state.rounds}
+        return {"rounds": state.passes}
 
     def restore(self, problem: Problem, saved: dict[str, Any]) -> ShardState:
         state = self.start(problem)
-        state.rounds = int(saved["rounds"])
+        state.passes = int(saved["rounds"])
         return state
 
     def step(self, problem: Problem, state: ShardState) -> ShardState:
-        """Work at the centre, if it has anything to do, and one round."""
+        """Work at the centre, if it has anything to do, and one pass of all workers."""
         state.gathered = None
         if state.deaths != state.sharded.workers.deaths:
             self._recount(problem, state)
@@ -108,16 +119,21 @@ class ShardAscent:
         if everything:
             self._optimize(problem, state)
         evaluate = everything and state.estimate <= 2.0 * state.goal
-        reports, sent = self._round(state, everything, evaluate)
+        momentum = self._momentum(state)
+        sent = state.v if momentum == 0.0 or state.before is None else state.v + momentum * (state.v - state.before)
+        state.before, state.v = state.v, sent
+        reports = self._pass(state, everything, evaluate, momentum)
         if state.deaths != state.sharded.workers.deaths:
             self._recount(problem, state)  # who has died began the round from what it had saved
         old = state.lower
         state.lower = state.linear - problem.regularizer.conjugate(state.v)
         if state.lower < old:
             state.theta = 1.0
+            if momentum < _YOUNG:
+                state.share = min(1.5 * state.share, 1.0)
         self._conclude(state, everything, reports)
         if evaluate:
-            self._evaluated(problem, state, sent, [report.loss for report in reports])
+            self._evaluated(problem, state, sent, [report.loss for report in reports[0]])
         return state
 
     def _evaluated(self, problem: Problem, state: ShardState, v: np.ndarray, losses: list[TotalLoss | None]) -> None:
@@ -134,7 +150,7 @@ class ShardAscent:
 
     def _everything(self, state: ShardState) -> bool:
         return (
-            state.rounds < 2
+            state.passes < 2
             or state.outer == np.inf
             or state.active == 0
             or state.inner >= self.max_inner
@@ -142,26 +158,52 @@ class ShardAscent:
             or (state.inner > 0 and state.estimate <= state.goal)
         )
 
-    def _round(self, state: ShardState, everything: bool, evaluate: bool) -> tuple[list[Report], np.ndarray]:
-        """All workers once; v follows. Returns their reports, and the v that they began with."""
+    def _momentum(self, state: ShardState) -> float:
+        """How far to go on along the last change of v. While examples are handed over that is left to the centre."""
+        if state.before is None or not state.by_parts or state.passes < self.momentum_after or self._hand_over(state):
+            return 0.0
+        theta = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * state.theta**2))
+        momentum, state.theta = (state.theta - 1.0) / theta, theta
+        return momentum
+
+    def _pass(self, state: ShardState, everything: bool, evaluate: bool, momentum: float) -> list[list[Report]]:
+        """All workers over what they shall visit, in rounds; v follows. Returns their reports, round by round."""
+        parts, sweeps = self._rounds(state, everything)
+        hand_over = self._hand_over(state)
+        state.passes += 1
+        shards = float(state.sharded.workers.size)
+        sigma = max(state.share * shards, 1.0) if parts > 1 else shards
+        reports = []
+        for part in range(parts):
+            task = Task(
+                sigma=sigma,
+                everything=everything,
+                wanted=state.goal * abs(state.lower),
+                momentum=momentum,
+                evaluate=evaluate and part == 0,
+                sweeps=sweeps,
+                part=part,
+                parts=parts,
+                hand_over=hand_over if part == parts - 1 else 0,
+            )
+            reports.append(self._round(state, task))
+            if state.deaths != state.sharded.workers.deaths:
+                break  # who has died does not know what this pass was about
+        return reports
+
+    def _rounds(self, state: ShardState, everything: bool) -> tuple[int, int]:
+        """In how many parts to go over what moves, and how often over each."""
+        if self.sweeps is None:
+            parts, sweeps = state.pace.rounds(state.sharded.n_examples if everything else state.active)
+        else:
+            parts, sweeps = max(round(1.0 / self.sweeps), 1), max(round(self.sweeps), 1)
+        return parts if state.by_parts else 1, sweeps
+
+    def _round(self, state: ShardState, task: Task) -> list[Report]:
+        """All workers once; v follows."""
         sharded = state.sharded
-        state.rounds += 1
-        sent, momentum, hand_over = state.v, 0.0, self._hand_over(state)
-        if state.step is not None and state.goes_along and state.rounds > self.momentum_after and not hand_over:
-            theta = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * state.theta**2))
-            momentum, state.theta = (state.theta - 1.0) / theta, theta
-            sent = state.v + momentum * state.step
-        task = Task(
-            sigma=float(sharded.workers.size),
-            everything=everything,
-            wanted=state.goal * abs(state.lower),
-            momentum=momentum,
-            evaluate=evaluate,
-            sweeps=state.sweeps if self.sweeps is None else self.sweeps,
-            hand_over=hand_over,
-        )
         began = time.perf_counter()
-        handle = sharded.workers.transport.broadcast(sent)
+        handle = sharded.workers.transport.broadcast(state.v)
         answers, heavy = sharded.workers.total("improve", lambda k: (handle, task))
         for k, report in enumerate(answers):
             if report is not None and report.parcel is not None:
@@ -169,16 +211,19 @@ class ShardAscent:
         reports = [report for report in answers if report is not None]
         for report in reports:
             state.linear += report.linear
-        state.step = np.array(heavy[0]) if heavy else np.zeros(state.v.size)
-        state.v = state.v + state.step
-        state.reckon(time.perf_counter() - began, task.sweeps, reports)
-        return reports, sent
+        if heavy and task.part == 0:
+            state.v = state.v + heavy[0]  # what the pass began with is still wanted
+        elif heavy:
+            state.v += heavy[0]
+        state.pace.note(time.perf_counter() - began, reports)
+        return reports
 
     def _hand_over(self, state: ShardState) -> int:
         """Bytes that each worker may hand over to the centre now.
 
-        To begin with everything moves. What does so after some rounds is worth the journey, if all of it fits. From
-        then on whatever begins to move is handed over at once, and momentum is the centre's alone.
+        To begin with everything moves. What does so after some passes is worth the journey, if all of it fits and
+        calls take long. From then on whatever begins to move is handed over at once, and momentum is the centre's
+        alone.
         """
         pool = state.sharded.pool
         if state.sharded.workers.size == 1:
@@ -187,23 +232,26 @@ class ShardAscent:
         if pool is None:
             n = state.sharded.n_examples
             few = state.active <= _FEW * n
-            settled = state.rounds > _EARLY and 0.9 * state.active_before < state.active <= _MANY * n
+            settled = state.passes >= _EARLY and 0.9 * state.active_before < state.active <= _MANY * n
             if not ((few or settled) and 0 < state.bytes_active <= room):
+                return 0
+            if self.sweeps is None and not state.pace.centre_pays(state.active):
                 return 0
         return max(room, 0) // state.sharded.workers.size
 
-    def _conclude(self, state: ShardState, everything: bool, heard: list[Report]) -> None:
-        """What the driver makes of the reports of a round."""
+    def _conclude(self, state: ShardState, everything: bool, rounds: list[list[Report]]) -> None:
+        """What the driver makes of the reports of a pass."""
+        heard = rounds[-1]
         before_round, awake = state.seen, state.active
         state.active_before = awake
-        state.seen = sum(report.gap for report in heard) + state.centre_gap
-        state.visited = sum(report.visited for report in heard) + state.centre_visited
+        state.seen = sum(report.gap for reports in rounds for report in reports) + state.centre_gap
+        state.visited = sum(report.visited for reports in rounds for report in reports) + state.centre_visited
         state.centre_visited = 0
         state.active = sum(report.active for report in heard)
         state.bytes_active = sum(report.bytes_active for report in heard)
         state.bytes_held = sum(report.nbytes for report in heard)
         state.n_constraints = sum(report.n_constraints for report in heard)
-        state.goes_along = all(report.goes_along for report in heard)
+        state.by_parts = all(report.by_parts for report in heard)
         state.inner = 0 if everything else state.inner + 1
         seen = state.seen
         if everything:
@@ -227,7 +275,7 @@ class ShardAscent:
         inner = coordinate.state(pooled, sharded.pool_alpha, state.shape, weights, state.linear, pool.norms, state.rng)
         met = state.outer if np.isfinite(state.outer) else 0.0
         wanted = max(0.2 * met, 0.8 * state.goal * abs(state.lower))
-        state.step, state.theta = None, 1.0  # v is moved by the centre
+        state.before, state.theta = None, 1.0  # v is moved by the centre
         try:
             state.centre_visited = coordinate.run(pooled, inner, _PASSES, wanted)
         finally:
@@ -243,7 +291,7 @@ class ShardAscent:
             if state.deaths == state.sharded.workers.deaths:
                 break
         state.lower = state.linear - problem.regularizer.conjugate(state.v)
-        state.step, state.theta = None, 1.0
+        state.before, state.theta = None, 1.0
         state.outer = state.seen = np.inf
 
 
@@ -259,14 +307,15 @@ class ShardState(SolverState):
     fraction: float
     n_constraints: int
     linear: float = 0.0
-    rounds: int = 0
+    share: float = _SHARE
+    """Of K: σ where a pass has several rounds."""
+    passes: int = 0
     deaths: int = 0
     """How many workers had died when sums were last formed."""
-    sweeps: int = 1
-    """How often workers go over what moves in a round."""
-    goes_along: bool = False
-    step: np.ndarray | None = None
-    """The last change of v, if momentum may go along it."""
+    pace: Pace = field(default_factory=Pace)
+    by_parts: bool = False
+    before: np.ndarray | None = None
+    """v before the last pass, if momentum may go along its change."""
     theta: float = 1.0
     outer: float = np.inf
     seen: float = np.inf
@@ -279,13 +328,6 @@ class ShardState(SolverState):
     bias: float = 1.0
     """By how much the last estimate was too small."""
     gathered: np.ndarray | None = None
-
-    def reckon(self, seconds: float, sweeps: int, reports: list[Report]) -> None:
-        """A round has taken so long, with so many sweeps: the next shall work about as long as it waits."""
-        work = max((report.seconds for report in reports), default=0.0)
-        if work > 0.0:
-            wanted = int(max(seconds - work, 0.0) / (work / sweeps))
-            self.sweeps = min(max(wanted, 1), 2 * self.sweeps, _SWEEPS)
 
     @property
     def alpha(self) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
@@ -32,7 +33,10 @@ class Task(NamedTuple):
     evaluate: bool = False
     """Whether to compute the loss at the weights of v, too."""
     sweeps: int = 1
-    """Go over what moves so often: the more, the longer it takes to call everybody."""
+    """Go over the examples so often: the more, the longer it takes to call everybody."""
+    part: int = 0
+    parts: int = 1
+    """Visit only this part of the examples: a pass over all of them takes so many rounds, in this order."""
     hand_over: int = 0
     """So many bytes of the examples that still move may leave for the driver's own memory."""
 
@@ -63,9 +67,11 @@ class Report(NamedTuple):
     """What those that still move would take in the driver's memory; 0 where they cannot leave."""
     loss: TotalLoss | None = None
     parcel: Parcel | None = None
-    goes_along: bool = False
-    """Whether the dual variables can take part in momentum."""
+    by_parts: bool = False
+    """Whether the worker can go over its examples part by part, and take part in momentum."""
     seconds: float = 0.0
+    swept: float = 0.0
+    """Seconds of the round, and those of its sweeps alone."""
 
 
 class Work(ABC):
@@ -133,34 +139,34 @@ class ClosedWork(Work):
         self._sigma = 1.0
         self._rng = np.random.default_rng(seed)
         self._previous: np.ndarray | None = None
-        self._last_step: np.ndarray | None = None
+        self._ends = np.empty(0, np.int64)
+        self._awake = np.empty(0, np.int64)
+        # New arrays of the size of the weights would cost more than the additions that fill them.
+        self._v, self._step = np.empty(problem.n_weights), np.empty(problem.n_weights)
 
     @property
     def alpha(self) -> np.ndarray:
         return self._alpha
 
     def improve(self, v: np.ndarray, task: Task) -> tuple[Report, np.ndarray]:
+        """The change of v that is returned may be overwritten by the next round."""
         whole = self.problem.regularizer
         regularizer = Divided(whole, task.sigma)
         loss = self.constraints.evaluate(whole.weights(v)) if task.evaluate else None
         self._norms *= np.float32(task.sigma / self._sigma) if task.sigma != self._sigma else np.float32(1.0)
         self._sigma = task.sigma
-        weights = regularizer.shape(v.size).bind(v / task.sigma)
-        step, linear = self._go_along(weights, task.momentum)
-        step -= weights.v
-        if task.everything:
-            self._order = np.flatnonzero(self._here).astype(np.int32)
-            self._active = self._order.size
-        self._visited = visited = self._active
-        gap, change = self._sweep(weights)
-        for _ in range(task.sweeps - 1):
-            if not self._active:
-                break
-            visited += self._active
-            gap, more = self._sweep(weights)
-            change += more
-        step += weights.v
-        self._last_step = step
+        weights = regularizer.shape(v.size).bind(np.divide(v, task.sigma, out=self._v))
+        linear = 0.0
+        if task.part == 0 or self._ends.size != task.parts + 1:
+            linear = self._go_along(weights, task.momentum)
+            self._begin_pass(task)
+        began = time.perf_counter()
+        visited, gap, change = self._go_over(weights, task)
+        swept = time.perf_counter() - began
+        step = np.divide(v, task.sigma, out=self._step)
+        np.subtract(weights.v, step, out=step)
+        if task.part == task.parts - 1:
+            self._end_pass()
         parcel = self._hand_over(task.hand_over) if task.hand_over else None
         report = Report(
             linear=linear + change,
@@ -172,32 +178,60 @@ class ClosedWork(Work):
             nbytes=self._alpha.nbytes,
             loss=loss,
             parcel=parcel,
-            goes_along=True,
+            by_parts=True,
+            swept=swept,
         )
         return report, step
 
-    def _sweep(self, weights: WeightMap) -> tuple[float, float]:
-        """One step for every example that moves: the gap that was met, and the change of the linear part."""
-        size = _A_SLICE if self.constraints.rows.indices.size else 1
-        seed = int(self._rng.integers(1, 2**63))
-        self._active, gap, change = self.constraints.sweep(
-            self._alpha, weights, self._norms, self._order, self._active, size, seed
-        )
-        return gap, change
+    def _begin_pass(self, task: Task) -> None:
+        """Choose the examples of a pass and deal them out to its parts, a few neighbours at a time."""
+        if task.everything:
+            self._order = np.flatnonzero(self._here).astype(np.int32)
+            self._active = self._order.size
+        self._visited = self._active
+        few = self._active // (_A_SLICE * task.parts)  # slices of each part; what is left over is the last part's
+        dealt = self._order[: few * task.parts * _A_SLICE]
+        dealt[:] = dealt.reshape(few, task.parts, _A_SLICE).swapaxes(0, 1).ravel()
+        self._ends = np.arange(task.parts + 1) * few * _A_SLICE
+        self._ends[-1] = self._active
+        self._awake = np.diff(self._ends)
 
-    def _go_along(self, weights: WeightMap, momentum: float) -> tuple[np.ndarray, float]:
-        """α ← Proj(α + momentum·its last change): the change of v that this makes, and that of the linear part.
+    def _go_over(self, weights: WeightMap, task: Task) -> tuple[int, float, float]:
+        """Sweeps over a part: how many examples were visited, the gap last met, and the change of the linear part."""
+        start, end = self._ends[task.part : task.part + 2]
+        part = self._order[start:end]
+        size = _A_SLICE if self.constraints.rows.indices.size else 1
+        active, visited, gap, change = part.size, 0, 0.0, 0.0
+        for _ in range(task.sweeps):
+            visited += active
+            seed = int(self._rng.integers(1, 2**63))
+            active, gap, more = self.constraints.sweep(
+                self._alpha, weights, self._norms, part, active, size, seed
+            )
+            change += more
+            if not active:
+                break
+        self._awake[task.part] = active
+        return visited, gap, change
+
+    def _end_pass(self) -> None:
+        """Of all parts those that still move come first."""
+        parts = np.split(self._order[: self._visited], self._ends[1:-1])
+        both = list(zip(parts, self._awake, strict=True))
+        self._order[: self._visited] = np.concatenate([p[:n] for p, n in both] + [p[n:] for p, n in both])
+        self._active = int(self._awake.sum())
+
+    def _go_along(self, weights: WeightMap, momentum: float) -> float:
+        """α ← Proj(α + momentum·its last change): the change of the linear part.
 
         v has gone along as a whole before it was sent: only what the projection holds back is corrected in it.
         """
-        if momentum == 0.0 or self._previous is None or self._last_step is None:
+        if momentum == 0.0 or self._previous is None:
             self._previous = self._alpha.copy()
-            return np.zeros(weights.v.size), 0.0
-        before = weights.v.copy()
-        change = self.constraints.extrapolate(
+            return 0.0
+        return self.constraints.extrapolate(
             self._alpha, self._previous, momentum, weights, self._order, self._active, self._visited
         )
-        return momentum * self._last_step + weights.v - before, change
 
     def _hand_over(self, room: int) -> Parcel | None:
         """Of the examples that still move as many as there is room for: they are the driver's from now on."""
@@ -212,7 +246,7 @@ class ClosedWork(Work):
         self._alpha[moving] = 0.0
         self._order = np.flatnonzero(self._here).astype(np.int32)
         self._active = self._visited = 0
-        self._previous = self._last_step = None
+        self._previous = None
         return parcel
 
     def whole(self, *lent: np.ndarray) -> np.ndarray:
@@ -240,7 +274,7 @@ class ClosedWork(Work):
             self._alpha[away] = 0.0
             self._order = np.flatnonzero(here).astype(np.int32)
             self._active = self._visited = self._order.size
-            self._previous = self._last_step = None
+            self._previous = None
         self._lent = places[~lost], alpha[~lost]
 
     def _bytes_per_row(self) -> float:
