@@ -43,6 +43,7 @@ from .work import Report, Task
 
 _PASSES = 100  # over the centre's examples between two of all workers
 _SHARE = 0.6  # of K: σ of passes in several rounds, to begin with
+_STRETCH, _STRETCHED = 1.9, 5  # of steps in the passes up to this: σ makes them short, and most have a long way to go
 _YOUNG = 0.5  # momentum that is not yet to blame where the objective falls
 _FEW = 0.1  # of all examples: so many that still move are worth handing over
 _EARLY, _MANY = 10, 0.4  # what still moves after so many passes, and grows no less, is handed over if it is no more
@@ -170,7 +171,7 @@ class ShardAscent:
         """All workers over what they shall visit, in rounds; v follows. Returns their reports, round by round."""
         parts, sweeps = self._rounds(state, everything)
         hand_over = self._hand_over(state)
-        state.passes += 1
+        early, state.passes = state.passes, state.passes + 1
         shards = float(state.sharded.workers.size)
         sigma = max(state.share * shards, 1.0) if parts > 1 else shards
         reports = []
@@ -182,6 +183,7 @@ class ShardAscent:
                 momentum=momentum,
                 evaluate=evaluate and part == 0,
                 sweeps=sweeps,
+                stretch=min(_STRETCH, sigma) if 1 <= early < _STRETCHED else 1.0,
                 part=part,
                 parts=parts,
                 hand_over=hand_over if part == parts - 1 else 0,

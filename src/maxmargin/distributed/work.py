@@ -34,6 +34,8 @@ class Task(NamedTuple):
     """Whether to compute the loss at the weights of v, too."""
     sweeps: int = 1
     """Go over the examples so often: the more, the longer it takes to call everybody."""
+    stretch: float = 1.0
+    """Steps are so many times as long as they would be best each by itself; below 2, which still is an ascent."""
     part: int = 0
     parts: int = 1
     """Visit only this part of the examples: a pass over all of them takes so many rounds, in this order."""
@@ -136,7 +138,7 @@ class ClosedWork(Work):
         self._order = np.flatnonzero(self._here).astype(np.int32)
         self._active = self._visited = self._order.size
         self._norms = np.full(len(self.constraints.rows), -1.0, np.float32)
-        self._sigma = 1.0
+        self._metric = 1.0  # of the norms: σ, less where steps are longer
         self._rng = np.random.default_rng(seed)
         self._previous: np.ndarray | None = None
         self._ends = np.empty(0, np.int64)
@@ -153,8 +155,10 @@ class ClosedWork(Work):
         whole = self.problem.regularizer
         regularizer = Divided(whole, task.sigma)
         loss = self.constraints.evaluate(whole.weights(v)) if task.evaluate else None
-        self._norms *= np.float32(task.sigma / self._sigma) if task.sigma != self._sigma else np.float32(1.0)
-        self._sigma = task.sigma
+        metric = task.sigma / task.stretch
+        if metric != self._metric:
+            self._norms *= np.float32(metric / self._metric)
+        self._metric = metric
         weights = regularizer.shape(v.size).bind(np.divide(v, task.sigma, out=self._v))
         linear = 0.0
         if task.part == 0 or self._ends.size != task.parts + 1:
@@ -205,9 +209,7 @@ class ClosedWork(Work):
         for _ in range(task.sweeps):
             visited += active
             seed = int(self._rng.integers(1, 2**63))
-            active, gap, more = self.constraints.sweep(
-                self._alpha, weights, self._norms, part, active, size, seed
-            )
+            active, gap, more = self.constraints.sweep(self._alpha, weights, self._norms, part, active, size, seed)
             change += more
             if not active:
                 break
@@ -240,7 +242,7 @@ class ClosedWork(Work):
         if not moving.size:
             return None
         block = extracted(self.constraints, moving)
-        parcel = Parcel(block, moving.astype(np.int64), self._alpha[moving], self._norms[moving] / self._sigma)
+        parcel = Parcel(block, moving.astype(np.int64), self._alpha[moving], self._norms[moving] / self._metric)
         self._lent = tuple(np.concatenate(both) for both in zip(self._lent, parcel[1:3], strict=True))
         self._here[moving] = False
         self._alpha[moving] = 0.0
