@@ -127,6 +127,7 @@ _CORE: dict[str, tuple[type, ...]] = {
     "regularizer": (regularizers.L2, regularizers.GaussianPrior, regularizers.Bounded, regularizers.GroupNorm),
     "loss": (*losses.MARGIN.values(), *losses.DISTANCE.values()),
     "model": (
+        models.Grammar,
         models.Multiclass, models.Assignment, models.Chain, models.DependencyTree, models.SemiMarkov, models.Graph,
         models.Segmentation2D, models.LatentGraph, models.Multilabel, models.AveragePrecision, models.NDCG,
         models.SetMeasure,

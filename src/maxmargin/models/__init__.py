@@ -14,6 +14,7 @@ from .chain import Chain
 from .classes import Multiclass
 from .closed import binary, multiclass, regression
 from .dependency_tree import DependencyTree
+from .grammar import Grammar
 from .graph import Graph, grid
 from .latent_graph import LatentGraph
 from .max_min import MaxMin
@@ -36,6 +37,7 @@ __all__ = [
     "Bags",
     "Chain",
     "DependencyTree",
+    "Grammar",
     "Graph",
     "LatentGraph",
     "MaxMin",

@@ -19,7 +19,7 @@ from ..validation import one_of, shown, whole
 from . import labelling
 from .rounding import search_rounding
 
-_PER_TOKEN, _LEAST, _MOST = 16, 1 << 14, 1 << 23  # weights of arcs, if nothing is said
+_PER_TOKEN, _LEAST, _MOST = 32, 1 << 14, 1 << 23  # weights of arcs, if nothing is said
 _LOSSES = ("labelled", "unlabelled")
 
 # What arcs look at: of the head h and of the dependent d the word w, the tag t and the finer tag f, or those of the
@@ -32,7 +32,8 @@ _ARCS = """
 _FINE_ARCS = """
     hf df; hf hf+ df- df; hf- hf df- df; hf hf+ df df+; hf- hf df df+; hf df- df; hf df df+; hw hf df; hf dw df; hf; df
 """
-_RELATIONS = "ht dt; dw dt; dw; dt- dt dt+; hw ht; ht- ht ht+; hw dt; ht dw; hw dw"
+_RELATIONS = "ht dt; dw dt; dw; dt- dt dt+; hw ht; ht- ht ht+; hw dt; ht dw; hw dw; dw dw+; dw- dw"
+_MORE_RELATIONS = "ht dw dt; hw ht dt; dw dt dt+; ht- ht dt- dt; ht dt- dt; ht dt dt+; ht ht+ dt"  # of the finest tag
 _FINE_RELATIONS = "hf df; df- df df+; hf dw; hw df"
 
 
@@ -61,7 +62,7 @@ class DependencyTree:
     loss : {"labelled", "unlabelled"}
         Words counted whose head or relation is wrong, or whose head is.
     n_features : int or None
-        Weights that features of arcs are hashed into; about as many are for those of relations. By default 16 for each
+        Weights that features of arcs are hashed into; about as many are for those of relations. By default 32 for each
         token of the data, 2²³ at most.
     n_columns : {1, 2, 3} or None
         Of tokens: word, tag, finer tag. Taken from the data by default. Words without tags have their last three
@@ -295,8 +296,8 @@ def _parsed(*texts: str) -> np.ndarray:
     return table
 
 
-_PLAIN = _parsed(_ARCS), _parsed(_RELATIONS)
-_FINE = _parsed(_ARCS, _FINE_ARCS), _parsed(_RELATIONS, _FINE_RELATIONS)
+_PLAIN = _parsed(_ARCS), _parsed(_RELATIONS, _MORE_RELATIONS)
+_FINE = _parsed(_ARCS, _FINE_ARCS), _parsed(_RELATIONS, _FINE_RELATIONS, _MORE_RELATIONS.replace("t", "f"))
 
 
 class DependencyOracle:
