@@ -45,6 +45,9 @@ def _fitted():
     yield mm.StructuralSVM(models.SemiMarkov()), list(X[:6].reshape(2, 3, 3)), pieces
     heads = [[(2, "det"), (3, "nsubj"), (0, "root")], [(2, "nsubj"), (0, "root")]]
     yield mm.StructuralSVM(models.DependencyTree(n_features=50)), words, heads
+    derived = [("S", "A", ("S", "B", "A")), ("S", ("S", "A", "B"), "B")]
+    rules = [("S", "A", "S"), ("S", "B", "A"), ("S", "S", "B"), ("S", "A", "B")]
+    yield mm.StructuralSVM(models.Grammar(rules, "S")), list(X[:6].reshape(2, 3, 3)), derived
     yield mm.SequenceSVM(segments="iob2"), words, [["O", "B-X", "I-X"], ["B-X", "O"]]
     yield mm.MultilabelSVM(edges="full"), X, (X > 0).astype(int)
     yield mm.LatentSVC(), bags, np.arange(9) % 3

@@ -181,6 +181,13 @@ def test_features_of_words_between_count_each_tag_once():
     assert sizes == [sizes[0], sizes[0], sizes[0] + 1]
 
 
+@pytest.mark.parametrize("projective", [True, False])
+def test_sentences_of_one_word_and_of_none_have_one_tree(projective):
+    X, Y = [["a", "b"], [], ["c"]], [[2, 0], [], [0]]
+    parser = mm.StructuralSVM(DependencyTree(projective=projective), C=10.0, random_state=0).fit(X, Y)
+    assert [tree.tolist() for tree in parser.predict(X)] == Y
+
+
 def test_a_model_learns_its_sizes_from_parts_of_the_data_as_from_the_whole(rng):
     X, Y = data(rng, DependencyTree(RELATIONS, n_features=5, n_columns=3), 6)
     whole = DependencyTree().sized(X, Y)

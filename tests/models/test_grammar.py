@@ -152,6 +152,8 @@ def test_a_grammar_is_saved_and_loaded(rng, tmp_path):
     assert again.certify(X, Y).lower == pytest.approx(svm.certificate_.lower)
     assert again.predict(X) == svm.predict(X)
     assert again.model_.rule_weights(again.coef_).keys() == set(ENGLISH)
+    svm.report(tmp_path / "r.html", X, Y)
+    assert "Which label was taken for which" in (tmp_path / "r.html").read_text()
 
 
 @pytest.mark.parametrize(

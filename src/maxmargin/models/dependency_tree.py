@@ -153,7 +153,9 @@ class DependencyTree:
         X = self._sentences([x])
         tree = self._trees([y], X.offsets)
         rows = self._differences(X, np.zeros(1, np.int64), np.full_like(tree, -1), tree, X.offsets)
-        return sp.csr_matrix((-rows.data.astype(np.float64), rows.indices, rows.indptr), shape=(1, self.n_weights))
+        n = rows.indptr[-1]
+        values = -rows.data[:n].astype(np.float64)
+        return sp.csr_matrix((values, rows.indices[:n], rows.indptr), shape=(1, self.n_weights))
 
     def loss(self, y: Any, y_hat: Any) -> float:
         (heads, relations), (others, named) = (self._tree(tree, len(tree), "y", strict=False) for tree in (y, y_hat))
@@ -216,7 +218,7 @@ class DependencyTree:
         indices, data = kernels.differences(
             (X.keys, X.root), X.offsets, *self._layout(), *sizes, ids, y, z, first, indptr
         )
-        return Rows(indptr, indices[: indptr[-1]], data[: indptr[-1]], ids.size, self.n_weights)
+        return Rows(indptr, indices, data, ids.size, self.n_weights)
 
     def _answers(self, found: np.ndarray, first: np.ndarray) -> list[np.ndarray]:
         """Trees as arrays: rows of head and relation, or heads alone."""

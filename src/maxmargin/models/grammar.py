@@ -138,6 +138,11 @@ class Grammar:
         """The tree ŷ of the highest loss(y, ŷ) + w·φ(x, ŷ): rows (start, end, symbol), parents first."""
         return self.oracle([x], [y]).rivals(np.zeros(1, np.int64), w).labels[0]
 
+    def tokens(self, x: Any, y: Any) -> list[str]:
+        """The symbol over every token of x, where y is its tree."""
+        labels = self._read([y], np.array([0, np.shape(x)[0]]), "The tree").labels
+        return [self.over_tokens[k] for k in labels.tolist()]
+
     def oracle(self, X: Any, Y: Any) -> GrammarOracle:
         return GrammarOracle(self, X, Y)
 
