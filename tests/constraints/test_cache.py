@@ -1,6 +1,7 @@
 """The cache of constraints: a closed problem like any other, and storage that keeps v and Σ l α what they are."""
 
 import sys
+from contextlib import nullcontext
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -16,6 +17,7 @@ from maxmargin import Problem, certify, solve
 from maxmargin.checks import check_constraints
 from maxmargin.constraints import Cache
 from maxmargin.constraints.matrices import as_sparse
+from maxmargin.constraints.small import none_is_small
 from maxmargin.constraints.store import RowStore
 from maxmargin.constraints.stored_planes import Slots, _relay, moved
 from maxmargin.data.arrays import as_rows
@@ -363,6 +365,23 @@ def test_other_kernels_equal_their_source(sparse):
     empty = (np.zeros(9, np.int64), np.zeros(100, np.int32), np.zeros(100, np.float32))
     arguments = (rows.indptr, rows.indices, rows.data, rows.dense, rows.width, np.array([2, 0]), *empty, 0)
     equals_its_source(row_kernels.copy_rows, *arguments)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_few_planes_are_scored_in_array_code_as_by_the_kernel(sparse):
+    found = []
+    for where in (nullcontext(), none_is_small()):
+        with where:
+            case = _case(3, sparse=sparse, n_examples=9)
+            cache, m = case.cache, case.m
+            cache.relabel(np.array([2, 5]), as_rows(case.rng.normal(size=(2, 6)).astype(np.float32)), m)
+            cache.tidy(cache.used() & (case.rng.random(cache.slots.row.size) < 0.7), squeeze=True)
+            w, ids = case.rng.normal(size=6), np.array([5, 0, 2, 8])
+            found.append(
+                [cache.worst(ids, w), as_sparse(cache.store.rows).toarray(), cache.slots.row, cache.slots.count]
+            )
+    for few, by_kernels in zip(*found, strict=True):
+        np.testing.assert_allclose(few, by_kernels, rtol=1e-12, atol=1e-12)
 
 
 def test_few_planes_are_laid_out_in_array_code_as_the_kernel_does():

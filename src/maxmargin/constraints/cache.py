@@ -19,6 +19,8 @@ from .store import placed
 from .stored_planes import StoredPlanes, moved
 from .sums import DualSums
 
+_OFTEN = 4  # all planes are looked at for each chunk of examples: so many times fewer may there be
+
 
 class Cache(StoredPlanes, Closed):
     """The constraints met so far, as a closed problem that the dual coordinate solver can work on.
@@ -118,10 +120,15 @@ class Cache(StoredPlanes, Closed):
 
     def worst(self, ids: np.ndarray, w: np.ndarray) -> np.ndarray:
         """max(0, max_j (l_ij − w·x_ij)) over what is cached, for some examples."""
-        out = np.zeros(ids.size)
-        if self.store.n_rows:
+        if self.store.n_rows and not is_small(self.rows, _OFTEN):
+            out = np.empty(ids.size)
             kernels.worst_cached(self.store.arrays, self.slots, ids, w, out)
-        return out
+            return out
+        used, slots = np.flatnonzero(self.used()), self.slots
+        example, scores = self._example_of(used), np.append(table(self.rows) @ w, 0.0)  # the last of no row
+        worst = np.zeros(self.n_examples)
+        np.maximum.at(worst, example, slots.loss[used] - (scores[slots.row[used]] - scores[slots.shift[example]]))
+        return worst[ids]
 
     def check_search(
         self, ids: np.ndarray, rivals: Rivals, found: np.ndarray, known: np.ndarray, w: np.ndarray

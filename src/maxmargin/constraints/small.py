@@ -41,8 +41,16 @@ def is_few(n: int) -> bool:
 
 def table(rows: Rows) -> np.ndarray:
     """The rows of a problem written out, dense in any case."""
-    X = written_out(rows)
-    return X.toarray() if sp.issparse(X) else X
+    if rows.dense or rows.minus.size:
+        X = written_out(rows)
+        return X.toarray() if sp.issparse(X) else X
+    n, width = rows.n_rows, rows.n_weights  # SciPy would take five times as long for the few rows that a chunk has
+    indptr = rows.indptr[: n + 1].astype(np.int64)
+    place = np.repeat(np.arange(n) * width, np.diff(indptr)) + rows.indices[: indptr[-1]]
+    X = np.bincount(place, rows.data[: indptr[-1]], n * width).reshape(n, width)
+    if rows.bias:
+        X[:, -1] = rows.bias
+    return X
 
 
 def bounded_scores(rows: Rows, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
