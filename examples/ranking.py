@@ -46,6 +46,20 @@ print(f"NDCG at 5 of RankingSVM                 {ndcg(ranker.predict(X_test), gr
 print(f"NDCG at 5 of a regression on the grades {ndcg(regression.predict(X_test), grade_test):.3f}")
 
 # %%
+# The loss may be that of the whole order of a query instead of that of its pairs.
+
+whole = RankingSVM(C=0.1, loss="ndcg", tol=1e-4, random_state=0).fit(X, grade, groups=query)
+print(f"NDCG at 5 of RankingSVM(loss='ndcg')    {ndcg(whole.predict(X_test), grade_test):.3f}")
+
+# %%
+# Without queries, all rows are one group of millions of pairs, none of which is written down. The order of documents of
+# different queries is what the regression learns, and it suffers in the same way.
+
+together = RankingSVM(C=1e-6, random_state=0).fit(X, grade)
+print(together.certificate_)
+print(f"NDCG at 5 of RankingSVM without queries {ndcg(together.predict(X_test), grade_test):.3f}")
+
+# %%
 # Feature 0, on the right, is what the regression gets wrong.
 
 figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")

@@ -88,6 +88,26 @@ def test_upper_bound_allows_for_the_grid_of_scores(rng):
     assert sum(constraints.evaluate(w)) >= sum(max(Fraction(0), 1 - (exact[a] - exact[b])) for a, b in pairs)
 
 
+def test_dual_sums_are_as_exact_as_is_said(rng):
+    """The shares that scores on the grid define, in exact arithmetic."""
+    X, y, group = problem(rng, n=25)
+    X *= 10.0 ** rng.integers(-5, 6, X.shape)
+    pairs, constraints = with_pairs(X, y, group, 0.3)
+    C = Fraction(0.3)
+    for _ in range(10):
+        u, width = rng.normal(size=3) * 10.0 ** rng.uniform(-6, 1), 10.0 ** rng.uniform(-4, 1)
+        scores = constraints.scores(u, width)
+        one, steps = scores.whole(1.0), scores.whole(width)
+        q = [int(value) for value in scores.q]
+        share = [C * Fraction(min(max(one - q[a] + q[b], 0), steps), steps) for a, b in pairs]
+        linear, v, linear_error, v_error = constraints.totals(np.append(u, width))
+        assert abs(Fraction(linear) - sum(share)) <= Fraction(linear_error)
+        assert linear_error <= 1e-13 * linear
+        for k in range(3):
+            exact = sum(s * (Fraction(X[a, k]) - Fraction(X[b, k])) for s, (a, b) in zip(share, pairs, strict=True))
+            assert abs(Fraction(v[k]) - exact) <= Fraction(v_error[k])
+
+
 REGULARIZERS = {
     "l2": None,
     "diagonal": GaussianPrior(np.array([1.0, 0.0, -1.0]), np.array([0.1, 1.0, 10.0])),
