@@ -74,6 +74,7 @@ bench: need-data $(VENV)/.for-bench
 	$(BIN)/python benchmarks/structured.py
 	$(BIN)/python benchmarks/graphs.py
 	$(BIN)/python benchmarks/parsing.py
+	$(BIN)/python benchmarks/segmentation.py
 	$(BIN)/python benchmarks/calibration.py
 	$(BIN)/python benchmarks/out_of_core.py
 	$(BIN)/python benchmarks/latent.py
