@@ -43,6 +43,7 @@ def settings() -> list[Setting]:
         Setting("cells of 4, expansion moves", 2, model(4, "expansion")),
         Setting("cells of 2, by default", 2, model(2)),
         Setting("cells of 4, three labels, by default", 3, model(4)),
+        Setting("cells of 4, three labels, expansion moves", 3, model(4, "expansion")),
     ]
 
 
