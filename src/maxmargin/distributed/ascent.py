@@ -17,7 +17,7 @@ Two things of the single machine's solver go on here, over all shards at once:
 And two are the cluster's own:
 
 * **Rounds of a pass.** The longer a worker goes on by itself, the less its work suits what the others do meanwhile. A
-  pass is cut into as many rounds as calls can be made without waiting for them longer than working.
+  pass is cut into as many rounds as are worth the calls.
 * **The centre.** Where calls take longer than the work, and the examples that still move fit into the driver's memory,
   they leave for it. There, nobody's work is outdated by anybody else's: it takes as few passes as on one machine.
   Workers then look through what they have left, and hand over what has begun to move. (Explore on the workers,
@@ -69,9 +69,9 @@ class ShardAscent:
         Passes before momentum begins.
     sweeps : float or None
         How often workers go over what moves in a round; 0.25 means that a pass takes four rounds. By default the
-        measured times decide: so that a round works somewhat longer than it takes to call everybody, and whether
-        examples are handed over to the centre. Runs with a number and a seed can be repeated to the bit; they hand
-        over whatever fits.
+        measured times decide: a round works longer than it takes to call everybody, if that is possible. They also
+        decide whether examples are handed over to the centre. Runs with a number and a seed can be repeated to the
+        bit; they hand over whatever fits.
     """
 
     random_state: Seed = None
@@ -199,7 +199,7 @@ class ShardAscent:
             parts, sweeps = state.pace.rounds(state.sharded.n_examples if everything else state.active)
         else:
             parts, sweeps = max(round(1.0 / self.sweeps), 1), max(round(self.sweeps), 1)
-        return parts if state.by_parts else 1, sweeps
+        return parts if state.by_parts and state.sharded.workers.size > 1 else 1, sweeps
 
     def _round(self, state: ShardState, task: Task) -> list[Report]:
         """All workers once; v follows."""

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from .work import Report
 
-_WORK = 2.0  # times the wait for a call: as long a round should work
 _SWEEPS = 8  # in a round, at most: what is fitted ever better to a part of the examples does not suit the others
 _PARTS = 16  # of a pass, at most: more of them save hardly any visits
-_WORTH = 4  # parts of a pass, at least, where workers go on to the end
+_WORTH = 3  # parts of a pass, at least, where workers go on to the end
 
 
 @dataclass
@@ -31,12 +30,14 @@ class Pace:
             self.each = swept / visited
 
     def rounds(self, examples: int) -> tuple[int, int]:
-        """In how many parts to go over so many examples, and how often over each: rounds work somewhat longer than
-        they wait."""
+        """In how many parts to go over so many examples, and how often over each.
+
+        Every doubling of the parts saves a smaller share of the visits, and costs twice the waits of before.
+        """
         work = self.each * examples
         if work <= 0.0:
             return 1, 1
-        parts = int(work / (_WORK * self.wait)) if self.wait > 0.0 else _PARTS
+        parts = int(math.sqrt(0.5 * work / self.wait)) if self.wait > 0.0 else _PARTS
         sweeps = int(self.wait / work)
         return min(max(parts, 1), _PARTS), min(max(sweeps, 1), _SWEEPS)
 
