@@ -94,7 +94,7 @@ def counted(
     warm_up()
     X, y = examples(data, rows)
     settings = {} if centre else {"centre": 0}
-    chosen: Any = ShardAscent(random_state=0, sweeps=1, **settings) if solver == "ascent" else solver
+    chosen: Any = ShardAscent(random_state=0, sweeps=0.25, **settings) if solver == "ascent" else solver
     svm = _svm(loss, solver=chosen).set_params(max_passes=most)
     found = _fitted(svm, (X, y), OneProcess(workers), int)
     stored = X.nnz if sp.issparse(X) else X.size
