@@ -299,6 +299,8 @@ class _Best:
             return upper.total
 
         left, right = math.log10(0.1 * min(tol, 1.0)), -0.5
+        if value(left) >= upper_bound(problem, w).total:
+            return  # then all that are longer cost more, too
         a, b = right - _GOLDEN * (right - left), left + _GOLDEN * (right - left)
         at_a, at_b = value(a), value(b)
         for _ in range(_SECTIONS):
