@@ -71,6 +71,7 @@ bench: need-data $(VENV)/.for-bench
 	$(BIN)/python benchmarks/report.py
 	$(BIN)/python benchmarks/hard.py
 	$(BIN)/python benchmarks/cold_start.py
+	$(BIN)/python benchmarks/cores.py
 	$(BIN)/python benchmarks/structured.py
 	$(BIN)/python benchmarks/graphs.py
 	$(BIN)/python benchmarks/parsing.py
