@@ -29,11 +29,12 @@ def as_html(certificate: Certificate, note: str = "") -> str:
         gap, reached = "certify(X, y) adds the upper bound", "not computed"
     else:
         gap, reached = "the search was approximate", "not bounded"
+    below = "nothing gets below on the relaxed problem" if certificate.relaxed else "nothing gets below"
     cells = [
         f"<strong>{lower}</strong>",
         f'<span style="{bar}"></span>',
         f'<strong style="text-align:right">{upper}</strong>',
-        f'<span style="{_SMALL}">nothing gets below</span>',
+        f'<span style="{_SMALL}">{below}</span>',
         f'<span style="{_SMALL};text-align:center">{gap}</span>',
         f'<span style="{_SMALL};text-align:right">{reached}</span>',
     ]

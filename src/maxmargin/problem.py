@@ -250,18 +250,22 @@ class Certificate:
     ``upper`` is the objective at the weights, ``lower`` the dual objective at a feasible α. ``exact`` is
     False when inference was approximate and has no bound, and then ``upper`` claims nothing (it is infinite).
     ``relaxation`` is the part of ``upper`` that only a bound of approximate inference adds: no answers were found that
-    are so bad.
+    are so bad. ``relaxed``: rivals that are no answers have made the optimum higher (``models.Graph`` says when).
+    ``upper`` is then an upper bound without them, too, ``lower`` is one of the relaxed problem only.
 
     >>> Certificate(lower=9.99, upper=10.0)
     Certificate(9.99 <= optimum <= 10, relative gap 1e-03)
     >>> Certificate(lower=9.99, upper=10.0, relaxation=0.008)
     Certificate(9.99 <= optimum <= 10, relative gap 1e-03, of which relaxation 8e-04)
+    >>> Certificate(lower=9.99, upper=10.0, relaxed=True)
+    Certificate(9.99 <= optimum of the relaxation <= 10, relative gap 1e-03)
     """
 
     lower: float
     upper: float
     exact: bool = True
     relaxation: float = 0.0
+    relaxed: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "lower", self.lower + 0.0)  # zero has no sign: "-0 <= optimum" would be a riddle
@@ -286,15 +290,19 @@ class Certificate:
     def shifted(self, constant: float, error: float = 0.0) -> Certificate:
         """Of the same problem with a constant in its objective, which rounding has changed by ``error`` at most."""
         lower = rounded_down(self.lower, constant, -error)
-        return Certificate(lower, rounded_up(self.upper, constant, error), self.exact, self.relaxation)
+        return replace(self, lower=lower, upper=rounded_up(self.upper, constant, error))
+
+    @property
+    def optimum(self) -> str:
+        """What is bounded, in words."""
+        return "optimum of the relaxation" if self.relaxed else "optimum"
 
     def __repr__(self) -> str:
         note = "" if self.exact else ", inference approximate"
         if self.loose > 0.0:
             note = f", of which relaxation {self.loose:.0e}"
-        return (
-            f"Certificate({self.lower:.8g} <= optimum <= {self.upper:.8g}, relative gap {self.relative_gap:.0e}{note})"
-        )
+        bracket = f"{self.lower:.8g} <= {self.optimum} <= {self.upper:.8g}"
+        return f"Certificate({bracket}, relative gap {self.relative_gap:.0e}{note})"
 
     def _repr_html_(self) -> str:
         from .notebook import as_html

@@ -130,6 +130,9 @@ class Oracle(Protocol):
 
     Optional, where examples of a stream are gone: ``live``, those that can still be searched.
 
+    Optional: ``relaxed``, whether rivals may be other than answers of the model, so that the lower bound is one of a
+    relaxed problem.
+
     Optional, where searches are approximate: ``refined(ids, w, seconds)``, as ``rivals`` with so much time for exact
     ones.
 

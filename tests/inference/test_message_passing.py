@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from scipy.optimize import linprog
 
 from maxmargin.inference import cuts, trws
-from maxmargin.kernels import trws as kernels
+from maxmargin.kernels import relaxation, trws as kernels
 
 few = settings(max_examples=100, deadline=None)
 seeds = st.integers(0, 2**32 - 1)
@@ -92,6 +92,30 @@ def test_where_labels_like_to_agree_or_there_are_no_cycles_nothing_is_missed(see
     assert score == pytest.approx(float(highest))
 
 
+@pytest.mark.parametrize("k", [2, 3])
+def test_marginals_come_near_the_relaxation(k):
+    n_better = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        unary, edges, tables = random_problem(rng, 7, k, 14)
+        edges, both_ways = edges.astype(np.int32), np.ascontiguousarray(np.stack([tables, tables.transpose(0, 2, 1)]))
+        labels, messages = np.zeros(7, np.int32), np.zeros((14, 2, k))
+        known = kernels.search(unary, edges, both_ways, messages, labels)
+        nodes, pairs = np.zeros((7, k), np.int32), np.zeros((14, k, k), np.int32)
+        gain, excess = relaxation.search(unary, edges, both_ways, messages, labels, known, nodes, pairs)
+        optimum = relaxed_optimum(unary, edges, tables) - float(exact_score(unary, edges, tables, labels))
+        assert gain <= optimum + 1e-9 and optimum <= gain + excess + 1e-9
+        if gain > 0.0:
+            n_better += 1
+            assert excess <= 0.05 * known
+            assert (nodes.sum(axis=1) == relaxation.WHOLE).all() and (pairs >= 0).all()
+            assert all((pairs.sum(axis=2 - end) == nodes[edges[:, end]]).all() for end in (0, 1))
+            shares = np.concatenate([nodes.ravel(), pairs.ravel()]) / relaxation.WHOLE
+            score = np.concatenate([unary.ravel(), tables.ravel()]) @ shares
+            assert score == pytest.approx(gain + float(exact_score(unary, edges, tables, labels)))
+    assert n_better > 2
+
+
 def test_the_kernel_is_its_source(rng):
     unary, edges, tables = random_problem(rng, 6, 3, 9)
     both_ways = np.ascontiguousarray(np.stack([tables, tables.transpose(0, 2, 1)]))
@@ -100,6 +124,15 @@ def test_the_kernel_is_its_source(rng):
         equals_its_source(
             kernels.search, unary, edges[:n_edges].astype(np.int32), both_ways[:, :n_edges], messages, labels, rtol=1e-9
         )
+
+
+def test_the_kernel_of_marginals_is_its_source(rng):
+    triangle, both_ways = np.array([[0, 1], [1, 2], [2, 0]], np.int32), np.tile(-np.eye(2), (2, 3, 1, 1))
+    unary, messages = 0.1 * rng.normal(size=(3, 2)), np.zeros((3, 2, 2))
+    labels, shares = np.zeros(3, np.int32), (np.zeros((3, 2), np.int32), np.zeros((3, 2, 2), np.int32))
+    known = kernels.search(unary, triangle, both_ways, messages, labels)
+    assert known > 0.1
+    equals_its_source(relaxation.search, unary, triangle, both_ways, messages, labels, known, *shares, rtol=1e-6)
 
 
 def test_what_cannot_be_searched_is_said():

@@ -14,6 +14,7 @@ from exact_case import Case, Vector, common, labels, matrix, regularizer, scaled
 
 import maxmargin as mm
 from maxmargin.models import Chain, Graph, Multiclass, Multilabel, SemiMarkov
+from maxmargin.models.fractional import WHOLE
 
 
 def structured(rng: np.random.Generator) -> Case:
@@ -36,8 +37,10 @@ def finished(
     settings: dict[str, Any] | None = None,
     sample_weight: np.ndarray | None = None,
     ways: Sequence[str] = ("fit", "fit", "warm", "stream"),
+    fractional: Callable[[int, Any], tuple[Fraction, Vector]] | None = None,
 ) -> Case:
-    """The case, from the answers (label, loss, features) of each example, the true one first."""
+    """The case, from the answers (label, loss, features) of each example, the true one first. ``fractional`` gives loss
+    and features of rivals that are no answers: those that a fit has met are then part of its problem."""
     n = len(data[1])
     ours, theirs, name = regularizer(rng, n_weights, ["l2", "diagonal", "full", "bounded", "group", "group and l2"])
     if settings is None:
@@ -54,10 +57,17 @@ def finished(
     listed = [answers(i) for i in range(n)]
     place = {(i, label): None for i in range(n) for label, _, _ in listed[i]}
     place = {key: j for j, key in enumerate(place)}
+    more: list[Any] = []
 
     def problem(est: Any) -> exact.Rows:
         rows, loss, example = [], [], []
-        for i, answer in itertools.chain.from_iterable(zip([i] * len(a), a, strict=True) for i, a in enumerate(listed)):
+        if fractional is not None:
+            for i, label in zip(est._alpha.example.tolist(), map(_key, est._alpha.labels), strict=True):
+                if (i, label) not in place:
+                    place[i, label] = len(place)
+                    more.append((i, (label, *fractional(i, label))))
+        every = [(i, answer) for i, a in enumerate(listed) for answer in a]
+        for i, answer in every + more:
             _, margin, features = answer
             factor = margin if slack else Fraction(1)
             rows.append([factor * (p - q) for p, q in zip(listed[i][0][2], features, strict=True)])
@@ -70,9 +80,12 @@ def finished(
         alpha = est._alpha
         if alpha is None or getattr(alpha, "v", None) is not None:
             return None
+        keys = [(int(i), _key(label)) for i, label in zip(alpha.example.tolist(), alpha.labels, strict=True)]
+        if fractional is not None and not set(keys) <= set(place):
+            return None  # of another fit
         table = [Fraction(0)] * len(place)
-        for i, label, share in zip(alpha.example.tolist(), alpha.labels, alpha.alpha.tolist(), strict=True):
-            table[place[int(i), _key(label)]] += Fraction(share)
+        for key, share in zip(keys, alpha.alpha.tolist(), strict=True):
+            table[place[key]] += Fraction(share)
         return table
 
     given = {"sample_weight": sample_weight} if way in ("fit", "warm") else {}
@@ -284,9 +297,30 @@ def _graph(rng: Any, kind: str) -> Case:
         return found
 
     data = (list(zip(nodes, edges, strict=True)), Y)
-    inference = str(rng.choice(["auto", "trws", "branch"])) if kind == "loopy" else "auto"
+    inference = str(rng.choice(["auto", "trws", "branch", "relaxed"])) if kind == "loopy" else "auto"
     model = Graph(K, d, 0, bias=bias, inference=inference)
-    return finished(rng, kind, lambda **s: mm.StructuralSVM(model, **s), data, width, answers, what)
+
+    def fractional(i: int, shares: Sequence[int]) -> tuple[Fraction, Vector]:
+        """Loss and features of shares of labels at nodes and of pairs at edges, parts of ``WHOLE``."""
+        x, at = [fractions(row) for row in nodes[i]], len(nodes[i]) * K
+        phi, loss = [Fraction(0)] * width, Fraction(0)
+        for v, k in itertools.product(range(len(x)), range(K)):
+            share = Fraction(shares[v * K + k], WHOLE)
+            loss += share * (k != Y[i][v])
+            for f in range(d):
+                phi[f * K + k] += share * x[v][f]
+            if bias:
+                phi[d * K + k] += share
+        for e, (a, b) in enumerate(edges[i].tolist()):
+            pairs = np.array(shares[at + e * K * K : at + (e + 1) * K * K]).reshape(K, K)
+            for end, v in ((1, a), (0, b)):
+                assert pairs.sum(axis=end).tolist() == list(shares[v * K : (v + 1) * K])
+            for q, share in enumerate(pairs.ravel().tolist()):
+                phi[K * (d + bias) + q] += Fraction(share, WHOLE)
+        return loss, phi
+
+    made: Callable[..., Any] = lambda **s: mm.StructuralSVM(model, **s)  # noqa: E731
+    return finished(rng, kind, made, data, width, answers, what, fractional=fractional)
 
 
 def loopy_graphs(rng: np.random.Generator) -> Case:

@@ -150,17 +150,19 @@ def as_json(certificate: Certificate) -> dict[str, float | bool]:
         "relative_gap": certificate.relative_gap,
         "exact": certificate.exact,
         "relaxation": certificate.relaxation,
+        "relaxed": certificate.relaxed,
     }
 
 
 def bracket(certificate: Certificate, tol: float, state: bool = False) -> list[tuple[str, str]]:
     """Both bounds and their gap, as rows of a table."""
+    below = f"{certificate.lower:.8g} <= {certificate.optimum}"
     if not certificate.exact:
-        return [("certificate", f"{certificate.lower:.8g} <= optimum; searched approximately: no upper bound")]
+        return [("certificate", f"{below}; searched approximately: no upper bound")]
     gap = certificate.relative_gap
     reached = (" reached" if gap <= tol else " NOT reached") if state else ""
     loose = f", of which relaxation {certificate.loose:.1e}" if certificate.loose else ""
     return [
-        ("certificate", f"{certificate.lower:.8g} <= optimum <= {certificate.upper:.8g}"),
+        ("certificate", f"{below} <= {certificate.upper:.8g}"),
         ("relative gap", f"{gap:.1e}{loose}, goal {tol:g}{reached}"),
     ]

@@ -46,6 +46,11 @@ def is_exact(part: object) -> bool:
     return bool(getattr(part, "exact", True))
 
 
+def is_relaxed(part: object) -> bool:
+    """Whether the rivals of a model, or an oracle, may be other than its answers."""
+    return bool(getattr(part, "relaxed", False))
+
+
 def sized(model: Any, X: object, Y: object) -> Model:
     """The model with its sizes, if it has the methods and the weights that a model must have."""
     if not brings_objective(model):
@@ -182,6 +187,7 @@ class Window:
         self.n_examples = first + oracle.n_examples
         self.n_weights = oracle.n_weights
         self.releases_gil = oracle.releases_gil
+        self.relaxed = is_relaxed(oracle)
 
     @property
     def live(self) -> np.ndarray:

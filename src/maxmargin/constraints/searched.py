@@ -17,7 +17,7 @@ from ..rounding import gamma, rounded_up
 from . import small
 from .answers import Joined
 from .base import check_entries
-from .oracle import refining
+from .oracle import is_relaxed, refining
 from .sums import DualSums
 
 _CHUNK = 512
@@ -51,6 +51,11 @@ class Searched:
         if self.n_weights >= 2**31:
             raise ValueError(f"At most {2**31 - 1} weights can be addressed, the model has {self.n_weights}.")
         check_entries(self, self.n_examples, budget=self.budget)
+
+    @property
+    def relaxed(self) -> bool:
+        """Whether some rivals are no answers: the optimum is then one of a relaxed problem, and perhaps higher."""
+        return is_relaxed(self.oracle)
 
     @property
     def live(self) -> np.ndarray:

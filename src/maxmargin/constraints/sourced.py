@@ -17,7 +17,7 @@ from ..problem import Rivals, RowErrors, Rows
 from ..protocols import Chunk, Model, Oracle, OracleError, Seekable, Source
 from ..validation import is_seekable
 from .matrices import as_sparse, stored
-from .oracle import check_methods, oracle_for, refining, sized
+from .oracle import check_methods, is_relaxed, oracle_for, refining, sized
 
 Prepare = Callable[[Any, Any], tuple[Any, Any]]
 
@@ -144,6 +144,7 @@ class SourcedOracle:
         self.offsets = layout.offsets
         self.n_examples = layout.n_examples
         self.n_weights = int(model.n_weights)
+        self.relaxed = is_relaxed(model)
         self._prepare = prepare
         self._seekable = is_seekable(source)
         self._order = np.empty(0, np.int64)

@@ -39,10 +39,18 @@ class RemoteOracle:
     n_weights : int
     before : function or None
         Makes sure that the workers know which problem the questions are about.
+    relaxed : bool
+        Whether rivals may be other than answers of the model.
     """
 
-    def __init__(self, requests: Requests, n_weights: int, before: Callable[[], None] | None = None) -> None:
-        self._requests, self._before = requests, before
+    def __init__(
+        self,
+        requests: Requests,
+        n_weights: int,
+        before: Callable[[], None] | None = None,
+        relaxed: bool = False,
+    ) -> None:
+        self._requests, self._before, self.relaxed = requests, before, relaxed
         self.n_examples, self.n_weights = requests.n_examples, n_weights
         self.releases_gil = all(piece.releases_gil for piece in requests.pieces)
         self.n_ahead = _EACH * len(requests.staffed)

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import persistence
 from ..checkpoint import CheckpointFolder
+from ..constraints.oracle import is_relaxed
 from ..distributed import Transport
 from ..notebook import as_html
 from ..problem import Certificate, Planes, Problem, Record, Solution
@@ -101,7 +102,8 @@ class CertifiedEstimator(SolverParameters, Reporting, BaseEstimator):
 
         def __getattr__(self, name: str) -> Any:
             if name == "certificate_" and self._stream is not None:
-                self.certificate_ = Certificate(self._stream.lower(), np.inf)
+                relaxed = is_relaxed(vars(self).get("model_"))
+                self.certificate_ = Certificate(self._stream.lower(), np.inf, relaxed=relaxed)
                 return self.certificate_
             if name[-1:] == "_" != name[0] and "certificate_" not in vars(self) and not hasattr(type(self), name):
                 raise NotFittedError(f"This {type(self).__name__} has no {name} yet: call fit first.")
@@ -283,4 +285,5 @@ def total(certificates: list[Certificate]) -> Certificate:
         upper=rounded_up(*(c.upper for c in certificates)),
         exact=all(c.exact for c in certificates),
         relaxation=rounded_up(*(c.relaxation for c in certificates)),
+        relaxed=any(c.relaxed for c in certificates),
     )

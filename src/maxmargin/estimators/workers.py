@@ -180,8 +180,9 @@ class Cluster:
     def searched(self, like: Problem) -> Problem:
         """The same open problem, searched by the workers and optimized here."""
         workers: WorkerGroup = self.workers  # type: ignore[assignment]
-        oracle = RemoteOracle(Requests(workers, like.searched.n_examples), like.n_weights)
-        return Problem(Searched(oracle, like.searched.budget), like.regularizer)
+        here = like.searched
+        oracle = RemoteOracle(Requests(workers, here.n_examples), like.n_weights, relaxed=here.relaxed)
+        return Problem(Searched(oracle, here.budget), like.regularizer)
 
     def _saving(self, part: str) -> Saving:
         if self._run.checkpoint is None:

@@ -26,7 +26,7 @@ _SHARE = 1e-3
 
 
 @compiled
-def _around(n_nodes, edges):
+def neighbours(n_nodes, edges):
     """The edges of each node v: to earlier nodes at first[v] … middle[v] − 1, to later ones up to first[v + 1] − 1,
     each as a number and as the end of the edge that v is."""
     first = np.zeros(n_nodes + 1, np.int64)
@@ -53,11 +53,12 @@ def _around(n_nodes, edges):
 
 
 @compiled
-def _pass(forward, unary, edges, tables, around, messages, labels):
+def one_pass(forward, unary, edges, tables, around, messages, labels, heat, beliefs):
     """One pass: new messages and ``labels``; returns their score, and the bound but for rounding.
 
     ``tables[s, e]`` has a row for each label of end s of edge e. A node is labelled by its own scores, the tables at
-    neighbours that are labelled already, and the messages of the others.
+    neighbours that are labelled already, and the messages of the others. With ``heat`` messages are soft maxima, and
+    shares of the labels at each node are added to ``beliefs``, if it has a row for each.
     """
     first, middle, edge, end_at = around
     n_nodes, n_labels = unary.shape
@@ -96,6 +97,12 @@ def _pass(forward, unary, edges, tables, around, messages, labels):
         labels[v] = chosen
         score += unary[v, chosen]
         bound += highest
+        if beliefs.shape[0] > 0:
+            for k in range(n_labels):
+                choice[k] = np.exp(gamma * (total[k] - highest) / heat)
+            whole = choice.sum()
+            for k in range(n_labels):
+                beliefs[v, k] += choice[k] / whole
         for p in range(begin, stop):
             e = edge[p]
             s = end_at[p]
@@ -111,6 +118,13 @@ def _pass(forward, unary, edges, tables, around, messages, labels):
                 row = table[k]
                 for j in range(n_labels):
                     out[j] = max(out[j], rest + row[j])
+            if heat > 0.0:
+                for j in range(n_labels):
+                    whole = 0.0
+                    for k in range(n_labels):
+                        rest = gamma * (total[k] - highest) - message[k]
+                        whole += np.exp((rest + table[k, j] - out[j]) / heat)
+                    out[j] += heat * np.log(whole)
             most = out[0]
             for j in range(1, n_labels):
                 most = max(most, out[j])
@@ -153,7 +167,7 @@ def _climb(unary, edges, tables, around, labels):
 def spread(unary, edges, messages):
     """The messages after a pass back, with what is left at each node shared out among its edges to earlier nodes: they
     prove the bound of that pass."""
-    first, middle, edge, end_at = _around(unary.shape[0], edges)
+    first, middle, edge, end_at = neighbours(unary.shape[0], edges)
     messages = messages.copy()
     n_nodes, n_labels = unary.shape
     total = np.empty(n_labels)
@@ -224,7 +238,8 @@ def search(unary, edges, tables, messages, labels):
 
     ``messages[e, s]`` is for end s of edge e: zeros or those of an earlier search, and then those of this one.
     """
-    around = _around(unary.shape[0], edges)
+    around = neighbours(unary.shape[0], edges)
+    no_beliefs = np.empty((0, unary.shape[1]))
     now = np.empty(labels.size, labels.dtype)
     size = 0.0
     for x in unary.flat:
@@ -237,7 +252,7 @@ def search(unary, edges, tables, messages, labels):
     for n in range(_PASSES):
         bound = np.inf
         for forward in (True, False):
-            score, bound = _pass(forward, unary, edges, tables, around, messages, now)
+            score, bound = one_pass(forward, unary, edges, tables, around, messages, now, 0.0, no_beliefs)
             if score > best:
                 best = score
                 labels[:] = now

@@ -12,16 +12,17 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..constraints.searched import violations
+from ..constraints.sourced import joined
 from ..data.graphs import Graphs
 from ..inference import branching, cuts
 from ..kernels import graph_slack, graphs as kernels, trws
 from ..problem import Rivals
 from ..protocols import OracleError
 from ..validation import one_of
-from . import labelling
+from . import fractional, labelling
 from .rounding import LabellingErrors
 
-_METHODS = ("auto", "tree", "cut", "trws", "branch", "swap", "expansion")
+_METHODS = ("auto", "tree", "cut", "trws", "branch", "relaxed", "swap", "expansion")
 _PARTS = 200  # that branch and bound may look at in one search
 
 
@@ -44,12 +45,14 @@ class Graph:
         Whether each label has a weight of its own.
     symmetric : bool
         Whether labels (a, b) share a weight with (b, a), so that the direction of an edge means nothing.
-    inference : {"auto", "tree", "cut", "trws", "branch", "swap", "expansion"}
+    inference : {"auto", "tree", "cut", "trws", "branch", "relaxed", "swap", "expansion"}
         "tree" and "cut" are exact, and an error where they do not apply: a graph with a cycle; more than two labels,
         or weights by which the labels of some edge would rather differ. "trws" is approximate and says by how much:
         tree-reweighted message passing bounds the score of every labelling. "branch" goes on by branch and bound where
-        that leaves a gap: slower, and mostly exact on graphs of a hundred nodes. "swap" and "expansion" are moves that
-        bound nothing. "auto" takes a tree where it can, else a cut where it can, else "trws".
+        that leaves a gap: slower, and mostly exact on graphs of a hundred nodes. "relaxed" trains on the relaxation, to
+        which the lower bound then belongs: where message passing leaves a gap, rivals are ``marginals`` that may be
+        those of no labelling. "swap" and "expansion" are moves that bound nothing. "auto" takes a tree where it can,
+        else a cut where it can, else "trws".
     rescaling : {"margin", "slack"}
         "slack": errors are weighted by the loss instead of adding it to the margin. For graphs without cycles and
         Hamming losses.
@@ -135,6 +138,11 @@ class Graph:
         return self.inference == "cut" or (self.only_forests and self.inference in ("auto", "tree"))
 
     @property
+    def relaxed(self) -> bool:
+        """Whether fractional answers are rivals, too: the lower bound is then one of the relaxed problem."""
+        return self.inference == "relaxed" and not self.only_forests
+
+    @property
     def n_weights(self) -> int:
         K, blocks = self._sizes()[0], max(self.n_edge_features or 0, 1)
         return self.pair_at + blocks * (K * (K + 1) // 2 if self.symmetric else K * K)
@@ -172,24 +180,25 @@ class Graph:
 
     def features(self, x: object, y: object) -> sp.csr_matrix:
         """φ(x, y), as a sparse matrix of one row."""
-        bound = GraphOracle(self, [x], [y])
-        graphs, y = bound.graphs, bound.y
-        K, d = self._sizes()
-        nodes = graphs.nodes[0].tocoo()
-        keys, values = [nodes.col.astype(np.int64) * K + y[nodes.row]], [nodes.data]
-        if self.bias:
-            keys.append(K * d + y.astype(np.int64))
-            values.append(np.ones(y.size))
-        pair = self.pairs[y[graphs.edges[:, 0]], y[graphs.edges[:, 1]]]
-        table = graphs.edge_features if graphs.edge_features.shape[1] else np.ones((pair.size, 1))
-        for f in range(table.shape[1]):
-            keys.append(self.pair_at + f * (int(self.pairs.max()) + 1) + pair)
-            values.append(table[:, f])
-        key = np.concatenate(keys)
-        return sp.csr_matrix((np.concatenate(values), (np.zeros(key.size, int), key)), shape=(1, self.n_weights))
+        return fractional.joint(GraphOracle(self, [x]), 0, *self._shares(x, y))
 
-    def loss(self, y: object, y_hat: object) -> float:
+    def loss(self, y: Any, y_hat: Any) -> float:
+        if self.inference == "relaxed" and np.size(y_hat) > np.size(y):
+            return fractional.loss(self.cost, self._sizes()[0], np.asarray(y), np.asarray(y_hat))
         return labelling.loss(self.cost, y, y_hat)
+
+    def marginals(self, x: object, y: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The shares of labels at nodes (n_nodes, n_labels) and of pairs at edges (n_edges, n_labels, n_labels) of an
+        answer: zeros and ones, but for rivals under ``inference="relaxed"``."""
+        nodes, pairs = self._shares(x, y)
+        return nodes / fractional.WHOLE, pairs / fractional.WHOLE
+
+    def _shares(self, x: object, y: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The same as whole numbers."""
+        graphs, n_labels = self._graphs([x]), self._sizes()[0]
+        if self.inference == "relaxed" and np.ndim(y) == 1 and len(y) > graphs.nodes.n_tokens:
+            return fractional.checked(np.asarray(y), graphs.edges, graphs.nodes.n_tokens, n_labels)
+        return fractional.of_labels(GraphOracle(self, [x], [y]).y, graphs.edges, n_labels)
 
     def predict(self, x: object, w: np.ndarray) -> np.ndarray:
         """The labels of the highest score w·φ(x, y)."""
@@ -220,8 +229,9 @@ class GraphOracle(labelling.LabellingOracle):
         n_labels, n_features = model._sizes()
         self.layout = (n_labels * n_features if model.bias else -1, model.pair_at)
         self.slack = model.rescaling == "slack" and self.y.size > 0
-        self.by_tree = graphs.forest & (model.inference in ("auto", "tree", "branch"))
+        self.by_tree = graphs.forest & (model.inference in ("auto", "tree", "branch", "relaxed"))
         self.may_cut = model.inference in ("cut", "swap", "expansion") or (model.inference == "auto" and n_labels == 2)
+        self.relaxed = model.relaxed
         self.releases_gil = bool(self.by_tree.all()) or not (self.may_cut or model.inference == "branch")
         self.networks: dict[int, cuts.Network] = {}
         self.messages = np.zeros((0, 2, n_labels), np.float32)
@@ -276,8 +286,30 @@ class GraphOracle(labelling.LabellingOracle):
         """What is added to scores: a table with a row for every true label, factors of examples, and true labels."""
         return self.cost, self.scale, self.y
 
+    def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
+        found = super().rivals(ids, w)
+        if not self.relaxed or found.excess is None:
+            return found
+        answers, excess = fractional.searched(self, found, ids, w)
+        return replace(self.planes(ids, answers), excess=excess, rounding=found.rounding)
+
+    def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
+        """Fractional answers are longer than labels."""
+        if not self.relaxed:
+            return super().planes(ids, labels)
+        longer = np.fromiter(map(len, labels), np.int64, len(labels)) > self.length[ids]
+        halves = np.flatnonzero(~longer), np.flatnonzero(longer)
+        answers = [[labels[p] for p in half.tolist()] for half in halves]
+        whole = super().planes(ids[halves[0]], answers[0])
+        return joined([whole, fractional.planes(self, ids[halves[1]], answers[1])], np.concatenate(halves))
+
     def refined(self, ids: np.ndarray, w: np.ndarray, seconds: float) -> Rivals:
         """As ``rivals``, with so much time for branch and bound where searches have left a gap."""
+        if self.relaxed:
+            raise ValueError(
+                'exact_seconds is for fits on labellings, inference="relaxed" is a fit on their relaxation: its lower '
+                "bound does not hold for what exact searches find. Certify it without them."
+            )
         found = self.rivals(ids, w)
         if found.excess is None:
             return found

@@ -76,6 +76,8 @@ class LatentGraph:
                 raise ValueError(f"n_states has {len(n_states)} numbers for {n_labels} labels. Give one for each.")
             n_labels = len(n_states)
         whole("n_hidden_states", n_hidden_states, 0)
+        if inference == "relaxed":
+            raise ValueError('States are chosen by labellings: LatentGraph takes every inference but "relaxed".')
         labelling.check_loss(loss, n_labels)
         self.n_labels, self.n_features, self.n_edge_features = n_labels, n_features, n_edge_features
         self.n_states, self.n_hidden_states = n_states, n_hidden_states

@@ -28,6 +28,10 @@ _PROOF = (
 _HINT = (
     "With data the page also shows how well the answers are: model.report(path, X, y), or maxmargin report MODEL DATA."
 )
+_RELAXED = (
+    "Training was on a relaxed problem: some rivals are no answers, and the lower bound is one of that problem only. "
+    "The upper bound holds without them, too."
+)
 _SHORT = 9  # letters that fit into a tile
 _RELAXATION = (
     "Of this gap {} is relaxation: the search is approximate, and more than it has found it only bounds. No further "
@@ -115,7 +119,8 @@ def _certified(estimator: Any, content: ReportContent) -> Markup:
     gap, exact = certificate.relative_gap, certificate.exact
     reached = gap <= tol
     early = exact and gap - certificate.loose > tol
-    far = ("is within ", numbers.share(gap), " of the best possible.")
+    best = " of the best possible on the relaxed problem." if certificate.relaxed else " of the best possible."
+    far = ("is within ", numbers.share(gap), best)
     if gap >= 1.0:
         far = ("is ", "not bounded yet" if exact else "not bounded", "." if exact else ": the search was approximate.")
     claim = f"{content.subject} {far[0]}", element("b", far[1]), far[2]
@@ -132,6 +137,7 @@ def _certified(estimator: Any, content: ReportContent) -> Markup:
         element("p", f"Training ended before the goal of {numbers.share(tol)}.") if early else None,
         bracket,
         element("p", _RELAXATION.format(numbers.share(certificate.loose))) if certificate.loose else None,
+        element("p", _RELAXED) if certificate.relaxed else None,
         element("p", f"The bounds are those {content.about}.") if content.about else None,
         note(_PROOF if gap < 1.0 else _NO_PROOF_YET),
     )

@@ -96,11 +96,12 @@ def upper_bound(problem: Problem, w: np.ndarray, loss: TotalLoss | None = None) 
     return TotalLoss(value + loss.total, loss.excess, rounding + gamma(1) * (value + loss.total))
 
 
-def certificate_of(lower: float, upper: TotalLoss) -> Certificate:
-    """What two bounds prove. Where inference was approximate and has no bound, or numbers overflow, nothing is known
-    above."""
+def certificate_of(lower: float, upper: TotalLoss, problem: Problem | None = None) -> Certificate:
+    """What two bounds prove of a problem. Where inference was approximate and has no bound, or numbers overflow,
+    nothing is known above."""
     value, known = rounded_up(*upper), bool(np.isfinite(upper.excess))
-    return Certificate(lower, math.inf if math.isnan(value) else value, known, upper.excess if known else 0.0)
+    relaxed = getattr(getattr(problem, "constraints", None), "relaxed", False)
+    return Certificate(lower, math.inf if math.isnan(value) else value, known, upper.excess if known else 0.0, relaxed)
 
 
 def certify(problem: Problem, w: np.ndarray, alpha: Any = None, exact_seconds: float = 0.0) -> Certificate:
@@ -125,4 +126,4 @@ def certify(problem: Problem, w: np.ndarray, alpha: Any = None, exact_seconds: f
     if alpha is not None:
         lower = max(lower, lower_bound(problem, alpha))
     loss = problem.searched.evaluate(w, exact_seconds) if exact_seconds else None
-    return certificate_of(lower, upper_bound(problem, w, loss))
+    return certificate_of(lower, upper_bound(problem, w, loss), problem)

@@ -182,7 +182,7 @@ def solve(
         with contextlib.suppress(KeyboardInterrupt, OracleError):
             best.offer(problem, state.weights())
     if certificate is None:
-        certificate = certificate_of(max(lower_bound(problem, state.alpha), floor.value), best.upper)
+        certificate = certificate_of(max(lower_bound(problem, state.alpha), floor.value), best.upper, problem)
     weights = best.weights if best.weights.size else state.weights().copy()
     converged = state.finished or _meets(certificate.lower, best.upper, tol)
     stuck = bool(state.stuck) and not converged and not interrupted
@@ -236,7 +236,7 @@ def _partial(problem: Problem, state: Any, best: _Best, history: list[Record], f
     lower = floor.value
     with contextlib.suppress(OracleError, MemoryError):
         lower = max(lower, lower_bound(problem, state.alpha))
-    return Solution(weights, state.alpha, certificate_of(lower, best.upper), history, converged=False)
+    return Solution(weights, state.alpha, certificate_of(lower, best.upper, problem), history, converged=False)
 
 
 def _meets(lower: float, upper: TotalLoss, tol: float) -> bool:
@@ -265,7 +265,7 @@ def _confirmed(problem: Problem, state: Any, best: _Best, tol: float, floor: Low
             -1,
         )
     if _meets(lower.value, upper, tol):
-        return certificate_of(lower.value, upper)
+        return certificate_of(lower.value, upper, problem)
     if lower.rounding + upper.rounding > tol * abs(upper.total):
         state.stuck = True  # the goal seems to be reached, and no further step could prove it
     return None
