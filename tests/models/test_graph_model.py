@@ -328,6 +328,14 @@ def test_exact_methods_refuse_where_they_are_not():
         Graph(inference="lp")
 
 
+def test_features_may_all_be_zero():
+    x, y = np.zeros((3, 1)), np.array([0, 1, 2])
+    triangle = np.array([[0, 1], [1, 2], [2, 0]])
+    for model, example in ((Graph(), (x, triangle)), (Graph(), (x, triangle[:2])), (Chain(), x)):
+        svm = mm.StructuralSVM(model, random_state=0).fit([example] * 3, [y] * 3)
+        assert svm.certificate_.relative_gap <= 1e-3
+
+
 def test_grids_join_neighbours_and_tell_directions():
     features = np.arange(24.0).reshape(3, 4, 2)
     nodes, edges, kinds = grid(features)

@@ -75,7 +75,7 @@ def joint(oracle: GraphOracle, i: int, nodes: np.ndarray, pairs: np.ndarray) -> 
     added up exactly."""
     graphs, n_edges = oracle.graphs, len(pairs)
     weights_of_pairs = np.eye(int(oracle.pairs.max()) + 1, dtype=np.int64)[oracle.pairs.ravel()]
-    folded = pairs.reshape(n_edges, -1) @ weights_of_pairs
+    folded = pairs.reshape(n_edges, oracle.n_labels**2) @ weights_of_pairs
     first = graphs.edge_offsets[i]
     features = graphs.edge_features[first : first + n_edges]
     features = features if features.shape[1] else np.ones((n_edges, 1))

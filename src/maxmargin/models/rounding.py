@@ -36,6 +36,8 @@ def score_sizes(rows: Rows, first: np.ndarray, last: np.ndarray, table: np.ndarr
     """Σ_j |x_j|·‖w_j‖ over the stored rows first[p] … last[p] − 1, the norm over the labels of a feature: whichever
     label each row has, its score has no larger terms. ``table`` is flat, the labels of a feature side by side."""
     size = np.zeros(first.size)
+    if not (rows.data.size or rows.bias):  # all zeros, which would be taken for dense rows
+        return size
     if is_small(rows, n_labels):
         norms = np.sqrt(np.square(table.reshape(-1, n_labels)).sum(axis=1))
         each = np.abs(stored(rows)) @ norms[: rows.width] + (abs(rows.bias) * norms[rows.width] if rows.bias else 0.0)
