@@ -80,10 +80,14 @@ def test_bounds_are_true_at_random_points(rng):
 
 
 def test_upper_bound_allows_for_the_grid_of_scores(rng):
-    """Scores of 1e12 leave few digits for margins of one."""
+    """Scores of 1e12 leave few digits for margins of one; a feature of 1e25 that all rows share leaves none."""
     X, y, group = problem(rng)
+    _check_upper_bound(X, y, group, 1e12 * rng.normal(size=3))
+    _check_upper_bound(np.c_[X, np.full(len(X), 1e25)], y, group, rng.normal(size=4))
+
+
+def _check_upper_bound(X, y, group, w):
     pairs, constraints = with_pairs(X, y, group, 1.0)
-    w = 1e12 * rng.normal(size=3)
     exact = [sum(Fraction(a) * Fraction(b) for a, b in zip(x.tolist(), w.tolist(), strict=True)) for x in X]
     assert sum(constraints.evaluate(w)) >= sum(max(Fraction(0), 1 - (exact[a] - exact[b])) for a, b in pairs)
 
@@ -106,6 +110,27 @@ def test_dual_sums_are_as_exact_as_is_said(rng):
         for k in range(3):
             exact = sum(s * (Fraction(X[a, k]) - Fraction(X[b, k])) for s, (a, b) in zip(share, pairs, strict=True))
             assert abs(Fraction(v[k]) - exact) <= Fraction(v_error[k])
+
+
+def test_dual_sums_of_a_row_that_wins_as_much_as_it_loses(rng):
+    """Nearly nothing is left of its shares; that is no rounding error of what they were."""
+    X = np.zeros((41, 2))
+    X[20, 1] = 1.0
+    for _ in range(20):
+        X[:20, 0] = rng.normal(size=20)
+        X[:20:-1, 0], X[20, 0] = -X[:20, 0], 1e-9 * rng.normal()
+        constraints = sorted_ranking(as_rows(X), np.arange(41.0), np.zeros(41), 1.0)
+        width = 7.0 + rng.random()
+        scores = constraints.scores(np.array([1.0, 0.0]), width)
+        one, steps = scores.whole(1.0), scores.whole(width)
+        q = [int(value) for value in scores.q]
+
+        def share(a, b, q=q, one=one, steps=steps):
+            return Fraction(min(max(one - q[a] + q[b], 0), steps), steps)
+
+        exact = sum(share(20, b) for b in range(20)) - sum(share(a, 20) for a in range(21, 41))
+        found = constraints.totals(np.array([1.0, 0.0, width]))
+        assert abs(Fraction(found.v[1]) - exact) <= Fraction(found.v_error[1]) < 1e-12
 
 
 REGULARIZERS = {

@@ -32,11 +32,11 @@ class Scores(NamedTuple):
 
 
 class Shares(NamedTuple):
-    """What each row has in the shares p_ab of all pairs: Σ_b p_ab, Σ_a p_ab; and in how many pairs with 0 < p_ab < 1 it
-    is."""
+    """What each row i has in the shares p_ab of all pairs: Σ_b p_ib; Σ_b p_ib − Σ_a p_ai; and in how many pairs with
+    0 < p_ab < 1 it is."""
 
     plus: np.ndarray
-    minus: np.ndarray
+    net: np.ndarray
     degree: np.ndarray
 
 
@@ -86,7 +86,8 @@ class SortedPairs:
     def rounded(self, score: np.ndarray, width: float, error: float = 0.0) -> Scores:
         lowest = float(score.min())
         span = float(score.max()) - lowest
-        bits = _BITS - math.ceil(math.log2(self.n_examples + 1)) - math.ceil(math.log2(span + width + 4.0))
+        longest = span + width + 4.0 + 4.0 * error
+        bits = _BITS - math.ceil(math.log2(self.n_examples + 1)) - math.ceil(math.log2(longest))
         unit = 2.0 ** min(bits, _FINEST)
         q = np.rint((score - lowest) * unit).astype(np.int64)
         return Scores(q, unit, 2.02 * (error + gamma(2) * span) + 1.01 / unit)
@@ -103,7 +104,7 @@ class SortedPairs:
         sums = DualSums(self.n_weights)
         if width[0] > 0.0:
             shares = self.shares(self.scores(u, width[0]), width[0])
-            sums.add_rows(self.rows, self.C * (shares.plus - shares.minus))
+            sums.add_rows(self.rows, self.C * shares.net)
             sums.count(0, _EACH)
             linear, off = bounded_dot(shares.plus, np.full(shares.plus.size, self.C))
             sums.add_linear(linear, off + gamma(_EACH) * linear)
@@ -115,14 +116,15 @@ class SortedPairs:
         if width[0] == 0.0:
             return np.zeros(self.n_examples)
         shares = self.shares(self.scores(u, width[0]), width[0])
-        return self.C * (shares.plus - shares.minus)
+        return self.C * shares.net
 
     def shares(self, scores: Scores, width: float) -> Shares:
-        """Those that follow from these scores: a difference of two sums of hinges, and exact but for one quotient."""
+        """Those that follow from these scores: differences of sums of hinges, and exact but for one quotient."""
         one, steps = scores.whole(1.0), max(scores.whole(width), 1)
-        plus, minus, degree = self._sums(scores, one)
-        full_plus, full_minus, full_degree = self._sums(scores, one - steps)
-        return Shares((plus - full_plus) / steps, (minus - full_minus) / steps, degree - full_degree)
+        plus, minus, degree = (
+            all_ - full for all_, full in zip(self._sums(scores, one), self._sums(scores, one - steps), strict=True)
+        )
+        return Shares(plus / steps, (plus - minus) / steps, degree)
 
     def curvature(self, scores: Scores, width: float, degree: np.ndarray) -> np.ndarray:
         """Σ (x_a − x_b)(x_a − x_b)ᵀ over the pairs with 0 < p_ab < 1."""

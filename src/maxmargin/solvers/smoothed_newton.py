@@ -101,7 +101,7 @@ class SmoothedNewton:
 
         def slope(length: float) -> float:
             there = pairs.shares(pairs.rounded(score + length * along, state.width), state.width)
-            return dot(state.v + length * dv, dw) - pairs.C * dot(there.plus - there.minus, along)
+            return dot(state.v + length * dv, dw) - pairs.C * dot(there.net, along)
 
         state.v = state.v + _root(slope, first) * dv
 
@@ -119,7 +119,7 @@ def _scores(pairs: SortedPairs, w: np.ndarray) -> np.ndarray:
 
 def _gradient(pairs: SortedPairs, shares: Shares) -> np.ndarray:
     g = np.zeros(pairs.n_weights)
-    row_kernels.combine(pairs.rows.arrays, pairs.C * (shares.plus - shares.minus), g)
+    row_kernels.combine(pairs.rows.arrays, pairs.C * shares.net, g)
     return g
 
 
