@@ -197,6 +197,12 @@ def test_small_problems_in_array_code_come_to_what_kernels_find(sparse, rng):
             np.testing.assert_allclose(array, kernel, rtol=1e-12, atol=1e-13)
 
 
+def test_rows_without_any_entry_have_an_intercept():
+    c = binary(as_rows(sp.csr_matrix((3, 2)), bias=0.5), np.array([1, -1, 1], np.int8), np.ones(1))
+    assert c.evaluate(np.array([7.0, 7.0, 0.5])).total == pytest.approx(0.75 + 1.25 + 0.75)
+    assert c.combine(np.array([1.0, 0.0, 1.0])).tolist() == [0.0, 0.0, 1.0]
+
+
 @pytest.mark.parametrize("sparse", [False, True])
 def test_looking_at_bags_equals_its_source(sparse, rng):
     stored, first, ids = _stored(rng, 12, sparse), np.array([0, 3, 4, 9, 12]), np.array([0, 2, 3])

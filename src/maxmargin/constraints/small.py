@@ -47,7 +47,7 @@ def table(rows: Rows) -> np.ndarray:
     n, width = rows.n_rows, rows.n_weights  # SciPy would take five times as long for the few rows that a chunk has
     indptr = rows.indptr[: n + 1].astype(np.int64)
     place = np.repeat(np.arange(n) * width, np.diff(indptr)) + rows.indices[: indptr[-1]]
-    X = np.bincount(place, rows.data[: indptr[-1]], n * width).reshape(n, width)
+    X = np.bincount(place, rows.data[: indptr[-1]], n * width).astype(np.float64, copy=False).reshape(n, width)
     if rows.bias:
         X[:, -1] = rows.bias
     return X
