@@ -90,6 +90,17 @@ def test_a_fit_cannot_be_gone_on_with_and_says_so(tmp_path):
         again.partial_fit(X, Y)
 
 
+def test_another_problem_does_not_go_on_from_the_sums(tmp_path):
+    """Losses that are a tenth of what they were have a tenth of the lower bound."""
+    X, Y = chains(np.random.default_rng(0), n=20)
+    cheaper = Chain(3, 2, loss=0.1 * (1.0 - np.eye(3)))
+    stream = StructuralSVM(Chain(3, 2), C=0.1, random_state=0).partial_fit(X, Y)
+    with pytest.raises(ValueError, match="must not change between chunks: model from"):
+        _through_file(stream, tmp_path / "a.mm").set_params(model=cheaper).partial_fit(X, Y)
+    with pytest.raises(ValueError, match="nor in a file"):
+        _through_file(stream.set_params(model=cheaper), tmp_path / "b.mm").partial_fit(X, Y)
+
+
 def test_sums_that_no_stream_could_have_left_are_refused(tmp_path):
     X, Y = chains(np.random.default_rng(0), n=10)
     stream = StructuralSVM(Chain(3, 2), C=0.1, random_state=0).partial_fit(X, Y)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -145,17 +146,22 @@ class FrozenSums:
     """Part of the base of structured estimators: a stream that goes on after it was saved and loaded."""
 
     _stream: Any
-    _frozen_before: dict[str, Any] | None = None
+    _stream_settings: Callable[[], dict[str, str]]
+    _frozen_before: Any = None
     """The sums of a stream that was loaded from a file."""
+    _began: dict[str, str] = {}  # noqa: RUF012 replaced as a whole
+    """Settings of that stream, but for a model of the user's, which is no part of the file."""
 
     @property
     def _frozen(self) -> dict[str, Any]:
-        """What a file keeps of a stream: the sums of all its constraints, which never move again."""
-        if self._stream is not None:
-            return self._stream.frozen()
-        if self._frozen_before is None:
-            raise AttributeError("There is no stream.")
-        return self._frozen_before
+        """What a file keeps of a stream: the sums of all its constraints, which never move again.
+
+        Not if settings have changed meanwhile: another problem would go on from them.
+        """
+        began = self._began if self._stream is None else self._stream.began
+        if not began or not began.items() <= self._stream_settings().items():
+            raise AttributeError("There is no stream, or it is that of other settings.")
+        return self._frozen_before if self._stream is None else self._stream.frozen()
 
     @_frozen.setter
     def _frozen(self, content: dict[str, Any]) -> None:
@@ -164,3 +170,6 @@ class FrozenSums:
             raise ValueError(f"the sums of a stream are {', '.join(looks)}, got {', '.join(content)}")
         schema.check("the sums of a stream", content, looks)
         self._frozen_before = content
+        self._began = self._stream_settings()
+        if isinstance(getattr(self, "model", None), str):
+            del self._began["model"]

@@ -184,12 +184,13 @@ class StructuredEstimator(ActiveConstraints, FrozenSums, Task[ModelFacts, Source
                 "not at hand, nor in a file. Start with partial_fit on a new estimator; that can be saved, loaded and "
                 "gone on with."
             )
+        self._check_unchanged(self._began)
         if self._frozen_before["v"].size != self.coef_.size:
             raise ValueError(f"The sums of the stream are of {self._frozen_before['v'].size} weights.")
 
     def _store(self, solutions: list[Solution], alpha: Shares) -> None:
         super()._store(solutions, alpha)
-        self.__dict__.pop("_frozen_before", None)
+        self._frozen_before, self._began = None, {}
 
     def _centre(self, problem: Problem, warm: Shares) -> np.ndarray | None:
         known = warm is not None and "coef_" in vars(self) and self.coef_.size == problem.n_weights

@@ -140,12 +140,16 @@ class Task(CertifiedEstimator, Generic[F, S]):
         """A stream goes on only where what it has left is still at hand, and still of the same problem."""
         self._check_settings()
         if self._stream is not None:
-            now, began = self._stream_settings(), self._stream.began
-            changed = ", ".join(f"{k} from {began[k]} to {v}" for k, v in now.items() if began[k] != v)
-            if changed:
-                raise ValueError(f"Settings of a stream must not change between chunks: {changed}. Begin a new one.")
+            self._check_unchanged(self._stream.began)
         elif "coef_" in vars(self):
             self._trained_before()
+
+    def _check_unchanged(self, began: dict[str, str]) -> None:
+        """The settings that a stream began with are those of its next chunk."""
+        now = self._stream_settings()
+        changed = ", ".join(f"{k} from {v} to {now[k]}" for k, v in began.items() if now[k] != v)
+        if changed:
+            raise ValueError(f"Settings of a stream must not change between chunks: {changed}. Begin a new one.")
 
 
 T = TypeVar("T", bound=Task)
