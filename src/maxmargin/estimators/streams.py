@@ -10,7 +10,7 @@ import numpy as np
 from .. import schema
 from ..constraints import Searched
 from ..constraints.oracle import Window
-from ..problem import Planes, Problem, Totals
+from ..problem import Planes, Problem, Solution, Totals
 from ..rounding import rounded_down
 from ..solvers import choose
 from ..solvers.certificate import lower_bound
@@ -19,6 +19,7 @@ from ..solvers.stream_ascent import StreamAscent
 from . import inputs
 
 if TYPE_CHECKING:
+    from .certified import Shares
     from .training import Task
 
 _MEMORY = 2**28  # bytes of rows that a stream keeps if nothing else is said
@@ -145,8 +146,10 @@ class OpenStream:
 class FrozenSums:
     """Part of the base of structured estimators: a stream that goes on after it was saved and loaded."""
 
+    coef_: np.ndarray
     _stream: Any
     _stream_settings: Callable[[], dict[str, str]]
+    _check_unchanged: Callable[[dict[str, str]], None]
     _frozen_before: Any = None
     """The sums of a stream that was loaded from a file."""
     _began: dict[str, str] = {}  # noqa: RUF012 replaced as a whole
@@ -173,3 +176,18 @@ class FrozenSums:
         self._began = self._stream_settings()
         if isinstance(getattr(self, "model", None), str):
             del self._began["model"]
+
+    def _trained_before(self) -> None:
+        if self._frozen_before is None:
+            raise ValueError(
+                f"This {type(self).__name__} was trained by fit: the constraints that partial_fit goes on from are "
+                "not at hand, nor in a file. Start with partial_fit on a new estimator; that can be saved, loaded and "
+                "gone on with."
+            )
+        self._check_unchanged(self._began)
+        if self._frozen_before["v"].size != self.coef_.size:
+            raise ValueError(f"The sums of the stream are of {self._frozen_before['v'].size} weights.")
+
+    def _store(self, solutions: list[Solution], alpha: Shares) -> None:
+        super()._store(solutions, alpha)  # type: ignore[misc]
+        self._frozen_before, self._began = None, {}

@@ -17,7 +17,7 @@ from ..constraints.oracle import brings_objective, count, oracle_for
 from ..constraints.sourced import Prepare, Sizes, SourcedOracle, SourceLayout, survey
 from ..data.arrays import checked_sparse
 from ..persistence import storable
-from ..problem import Certificate, Planes, Problem, Solution
+from ..problem import Certificate, Planes, Problem
 from ..protocols import Model, Source
 from ..validation import check_unmasked, shown
 from . import inputs, training
@@ -176,21 +176,6 @@ class StructuredEstimator(ActiveConstraints, FrozenSums, Task[ModelFacts, Source
 
     def _stream_settings(self) -> dict[str, str]:
         return {k: v for k, v in self._settings().items() if k != "C"}
-
-    def _trained_before(self) -> None:
-        if self._frozen_before is None:
-            raise ValueError(
-                f"This {type(self).__name__} was trained by fit: the constraints that partial_fit goes on from are "
-                "not at hand, nor in a file. Start with partial_fit on a new estimator; that can be saved, loaded and "
-                "gone on with."
-            )
-        self._check_unchanged(self._began)
-        if self._frozen_before["v"].size != self.coef_.size:
-            raise ValueError(f"The sums of the stream are of {self._frozen_before['v'].size} weights.")
-
-    def _store(self, solutions: list[Solution], alpha: Shares) -> None:
-        super()._store(solutions, alpha)
-        self._frozen_before, self._began = None, {}
 
     def _centre(self, problem: Problem, warm: Shares) -> np.ndarray | None:
         known = warm is not None and "coef_" in vars(self) and self.coef_.size == problem.n_weights
