@@ -1,5 +1,6 @@
 """Compiled kernels against their own source run as plain Python, and constraints against their contract."""
 
+import pickle
 from contextlib import nullcontext
 
 import numpy as np
@@ -231,6 +232,10 @@ def test_projection_is_the_nearest_feasible_point(rng):
         assert nearest.sum() <= total * (1 + 1e-12)
         corners = np.vstack([np.zeros(n), total * np.eye(n)])
         assert ((corners - nearest) @ (given - nearest)).max() <= 1e-12
+
+
+def test_kernels_are_pickled_by_name():
+    assert pickle.loads(pickle.dumps(order.shuffle)) is order.shuffle
 
 
 def test_order_functions_equal_their_source(rng):

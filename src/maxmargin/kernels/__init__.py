@@ -69,6 +69,10 @@ class Kernel:
             raise AttributeError(name)
         return getattr(self._dispatcher(), name)
 
+    def __reduce__(self) -> str:
+        """Pickled by name, as functions are."""
+        return self.__qualname__
+
     @property
     def _numba_type_(self) -> Any:
         """What Numba takes this function for where another one calls it."""
@@ -94,6 +98,7 @@ inlined = _decorator(forceinline=True, _nrt=False)
 
 def when_compiling(register: Callable[[], None]) -> None:
     """Decorator: this is called once, before anything is compiled that needs it."""
-    _registrations.append(register)
-    if _options.cache_info().currsize:
-        register()
+    with _making:
+        _registrations.append(register)
+        if _options.cache_info().currsize:
+            register()
