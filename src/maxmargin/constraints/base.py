@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from ..data.arrays import without_zeros
-from ..kernels import rows as row_kernels
 from ..kernels.maps import WeightMap
 from ..problem import Rows, TotalLoss, Totals
 from ..validation import shown
 from .description import Description
 from .slots import InteriorSlots
-from .small import is_small, table
+from .small import add_rows, is_few, is_small
 from .sums import DualSums
 
 
@@ -101,10 +100,7 @@ class Closed(ABC):
 
     def add_to(self, v: np.ndarray, alpha: np.ndarray) -> None:
         """v += Σ α (truth − rival)."""
-        if is_small(self.rows):
-            v += self._signed(alpha) @ table(self.rows)
-        else:
-            row_kernels.combine(self._arrays, self._signed(alpha), v)
+        add_rows(self.rows, self._signed(alpha), v)
 
     def _signed(self, alpha: np.ndarray) -> np.ndarray:
         """Dual variables times the signs of their rows."""
@@ -180,7 +176,7 @@ class Closed(ABC):
         w = np.ascontiguousarray(w, dtype=np.float64)
         if w.shape != (self.n_weights,):
             raise ValueError(f"The problem has {self.n_weights} weights, got an array of shape {w.shape}.")
-        if is_small(self.rows):
+        if is_small(self.rows) and is_few(self.n_constraints):
             with np.errstate(all="ignore"):
                 total, rounding = self._small_loss(w)
         else:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels import planes as kernels, rows as row_kernels
+from ..kernels import planes as kernels
 from ..kernels.maps import WeightMap
 from ..kernels.vectors import bounded_dot, dot
 from ..problem import Planes, Rivals, Rows, TotalLoss, Totals
@@ -14,7 +14,7 @@ from ..protocols import OracleError
 from ..rounding import gamma
 from .answers import Spilled, joined_planes
 from .base import Closed
-from .small import is_small, project, table
+from .small import add_rows, is_small, project, scores
 from .store import placed
 from .stored_planes import StoredPlanes, moved
 from .sums import DualSums
@@ -63,10 +63,7 @@ class Cache(StoredPlanes, Closed):
 
     def combine(self, alpha: np.ndarray) -> np.ndarray:
         v = np.zeros(self.n_weights) if self.away is None else self.away.v.copy()
-        if is_small(self.rows):
-            v += self._coefficients(alpha) @ table(self.rows)
-        else:
-            row_kernels.combine(self.store.rows.arrays, self._coefficients(alpha), v)
+        add_rows(self.rows, self._coefficients(alpha), v)
         return v
 
     def linear(self, alpha: np.ndarray) -> float:
@@ -125,9 +122,9 @@ class Cache(StoredPlanes, Closed):
             kernels.worst_cached(self.store.arrays, self.slots, ids, w, out)
             return out
         used, slots = np.flatnonzero(self.used()), self.slots
-        example, scores = self._example_of(used), np.append(table(self.rows) @ w, 0.0)  # the last of no row
+        example, score = self._example_of(used), np.append(scores(self.rows, w), 0.0)  # the last of no row
         worst = np.zeros(self.n_examples)
-        np.maximum.at(worst, example, slots.loss[used] - (scores[slots.row[used]] - scores[slots.shift[example]]))
+        np.maximum.at(worst, example, slots.loss[used] - (score[slots.row[used]] - score[slots.shift[example]]))
         return worst[ids]
 
     def check_search(

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels import rows as row_kernels
 from ..kernels.vectors import bounded_dot
 from ..problem import Planes, Rivals, TotalLoss, Totals
 from ..protocols import Oracle
@@ -184,20 +183,12 @@ def active_table(planes: Planes, loss: np.ndarray, slack: np.ndarray) -> dict[st
 
 def violations(rivals: Rivals, w: np.ndarray) -> np.ndarray:
     """l − w·row for each rival: how much of its margin is missing."""
-    if small.is_small(rivals.rows):
-        return rivals.losses - small.table(rivals.rows) @ w
-    scores = np.empty(rivals.losses.size)
-    row_kernels.scores(rivals.rows.arrays, np.ascontiguousarray(w, dtype=np.float64), scores)
-    return rivals.losses - scores
+    return rivals.losses - small.scores(rivals.rows, w)
 
 
 def uncertainty(rivals: Rivals, w: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
     """How much more margin may be missing for each example: what rounding and approximate inference may have hidden."""
-    if small.is_small(rivals.rows):
-        scores, error = small.bounded_scores(rivals.rows, w)
-    else:
-        scores, error = np.empty((2, rivals.losses.size))
-        row_kernels.bounded_scores(rivals.rows.arrays, np.ascontiguousarray(w, dtype=np.float64), scores, error)
+    scores, error = small.bounded_scores(rivals.rows, w)
     error += gamma(4) * np.where(scores == 0.0, 0.0, rivals.losses + np.abs(scores))
     search = rivals.search_rounding()
     return error if search is None else error + search, rivals.excess

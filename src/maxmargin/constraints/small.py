@@ -1,5 +1,5 @@
-"""Sums over the rows of small problems in array code: a kernel that does the same would first be compiled, for longer
-than any of these takes."""
+"""Sums over rows: those of small problems in array code, as a kernel that does the same would first be compiled, for
+longer than any of these takes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import scipy.sparse as sp
 
+from ..kernels import rows as kernels
 from ..kernels.simplex import project_examples
 from ..kernels.vectors import compensated
 from ..problem import Rows
@@ -53,10 +54,31 @@ def table(rows: Rows) -> np.ndarray:
     return X
 
 
+def add_rows(rows: Rows, coefficients: np.ndarray, v: np.ndarray) -> None:
+    """v += Σ_i coefficients_i · row i, in array code or by the kernel."""
+    if is_small(rows):
+        v += coefficients @ table(rows)
+    else:
+        kernels.combine(rows.arrays, coefficients, v)
+
+
+def scores(rows: Rows, w: np.ndarray) -> np.ndarray:
+    """w · row i, in array code or by the kernel."""
+    if is_small(rows):
+        return table(rows) @ w
+    out = np.empty(len(rows))
+    kernels.scores(rows.arrays, np.ascontiguousarray(w, dtype=np.float64), out)
+    return out
+
+
 def bounded_scores(rows: Rows, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """w · row i, and by how much each may be off."""
-    X = table(rows)
-    return X @ w, 1.01 * UNIT * (w.size + 5) * (np.abs(X) @ np.abs(w))
+    """The same, and by how much each may be off."""
+    if is_small(rows):
+        X = table(rows)
+        return X @ w, 1.01 * UNIT * (w.size + 5) * (np.abs(X) @ np.abs(w))
+    out, error = np.empty((2, len(rows)))
+    kernels.bounded_scores(rows.arrays, np.ascontiguousarray(w, dtype=np.float64), out, error)
+    return out, error
 
 
 def bounded_combine(rows: Rows, coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

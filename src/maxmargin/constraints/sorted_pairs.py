@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..kernels import rows as row_kernels, sorted_pairs as kernels
+from ..kernels import sorted_pairs as kernels
 from ..kernels.vectors import bounded_dot
 from ..problem import Rows, TotalLoss, Totals
 from ..rounding import gamma
 from .base import own
+from .small import bounded_scores
 from .sums import DualSums
 
 _BITS = 61  # of a whole number in which sums over a group must fit
@@ -79,8 +80,7 @@ class SortedPairs:
 
     def scores(self, w: np.ndarray, width: float = 1.0) -> Scores:
         """w·x of every row, so coarse that sums over a group with margins up to 1 + ``width`` are whole numbers."""
-        score, error = np.empty((2, self.n_examples))
-        row_kernels.bounded_scores(self.rows.arrays, np.ascontiguousarray(w, dtype=np.float64), score, error)
+        score, error = bounded_scores(self.rows, w)
         return self.rounded(score, width, float(error.max()))
 
     def rounded(self, score: np.ndarray, width: float, error: float = 0.0) -> Scores:
