@@ -157,6 +157,17 @@ def test_a_worker_that_begins_in_the_midst_of_a_pass_goes_on():
     assert again.visited == 21
 
 
+def test_a_worker_that_begins_anew_takes_long_steps_only_once_it_knows_its_rows():
+    found = []
+    for stretch in (1.0, 1.9):
+        constraints = _Shards("hinge", L2(), 2).works[0].constraints
+        work, v = ClosedWork(Problem(constraints, L2()), None, np.empty(0, np.int64), seed=0), np.zeros(6)
+        for longer in (stretch, 1.0):
+            v = v + work.improve(v, Task(sigma=2.0, everything=True, wanted=0.0, stretch=longer))[1]
+        found.append(v)
+    assert np.array_equal(*found)
+
+
 def test_the_loss_of_a_round_is_that_of_the_v_it_began_with():
     shards = _Shards("hinge", L2(), 3)
     for _ in range(3):

@@ -139,6 +139,7 @@ class ClosedWork(Work):
         self._active = self._visited = self._order.size
         self._norms = np.full(len(self.constraints.rows), -1.0, np.float32)
         self._metric = 1.0  # of the norms: σ, less where steps are longer
+        self._measured = False  # all of them are known
         self._rng = np.random.default_rng(seed)
         self._previous: np.ndarray | None = None
         self._ends = np.empty(0, np.int64)
@@ -155,7 +156,7 @@ class ClosedWork(Work):
         whole = self.problem.regularizer
         regularizer = Divided(whole, task.sigma)
         loss = self.constraints.evaluate(whole.weights(v)) if task.evaluate else None
-        metric = task.sigma / task.stretch
+        metric = task.sigma / (task.stretch if self._measured else 1.0)
         if metric != self._metric:
             self._norms *= np.float32(metric / self._metric)
         self._metric = metric
@@ -171,6 +172,7 @@ class ClosedWork(Work):
         np.subtract(weights.v, step, out=step)
         if task.part == task.parts - 1:
             self._end_pass()
+            self._measured |= task.everything
         parcel = self._hand_over(task.hand_over) if task.hand_over else None
         report = Report(
             linear=linear + change,
