@@ -121,9 +121,8 @@ class SortedPairs:
     def shares(self, scores: Scores, width: float) -> Shares:
         """Those that follow from these scores: differences of sums of hinges, and exact but for one quotient."""
         one, steps = scores.whole(1.0), max(scores.whole(width), 1)
-        plus, minus, degree = (
-            all_ - full for all_, full in zip(self._sums(scores, one), self._sums(scores, one - steps), strict=True)
-        )
+        missed, full = self._sums(scores, one), self._sums(scores, one - steps)
+        plus, minus, degree = (a - b for a, b in zip(missed, full, strict=True))
         return Shares(plus / steps, (plus - minus) / steps, degree)
 
     def curvature(self, scores: Scores, width: float, degree: np.ndarray) -> np.ndarray:
