@@ -15,6 +15,7 @@ from .trws import missed, neighbours, one_pass, spread
 
 WHOLE = 2**14
 _HEAT = 0.1  # of the range of the tables, to begin with
+_HOTTER = 10.0  # than what would smooth the score of all nodes by as much as labels leave open
 _COOLER = 0.6
 _STAGES = 15
 _PASSES = 10  # there and back, of each stage
@@ -104,6 +105,7 @@ def search(unary, edges, tables, messages, labels, open_, nodes, pairs):
     now = np.empty(labels.size, labels.dtype)
     messages = messages.copy()
     heat = _HEAT * (tables.max() - tables.min())
+    heat = min(heat, _HOTTER * open_ / (n_nodes * np.log(n_labels)))
     enough = _SHARE * open_
     best = 0.0
     slack = 0.0

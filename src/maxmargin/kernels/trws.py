@@ -23,6 +23,7 @@ from .vectors import two_sum
 _PASSES = 100
 _STALL = 10  # pairs of passes that must have closed a share of the gap
 _SHARE = 1e-3
+_NOTHING = -37.0  # what is so many temperatures below the highest does not change a soft maximum
 
 
 @compiled
@@ -123,7 +124,9 @@ def one_pass(forward, unary, edges, tables, around, messages, labels, heat, beli
                     whole = 0.0
                     for k in range(n_labels):
                         rest = gamma * (total[k] - highest) - message[k]
-                        whole += np.exp((rest + table[k, j] - out[j]) / heat)
+                        below = (rest + table[k, j] - out[j]) / heat
+                        if below > _NOTHING:
+                            whole += np.exp(below)
                     out[j] += heat * np.log(whole)
             most = out[0]
             for j in range(1, n_labels):

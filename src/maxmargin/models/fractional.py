@@ -21,14 +21,14 @@ from . import labelling
 if TYPE_CHECKING:
     from .graph import GraphOracle
 
-_TIGHT = 1e-9  # less than this share of the loss is not worth a search
+_LEAST = 1e-4  # less than this share of the loss is not worth a search
 
 
 def searched(oracle: GraphOracle, rivals: Rivals, ids: np.ndarray, w: np.ndarray) -> tuple[list[Any], np.ndarray]:
     """Answers, fractional ones where such are found to be worse offenders than labels that leave something open, and by
     how much any other may exceed them."""
     answers, excess = list(rivals.labels), np.array(rivals.excess)
-    for p in np.flatnonzero(excess > _TIGHT * (1.0 + rivals.losses)).tolist():
+    for p in np.flatnonzero(excess > _LEAST * (1.0 + rivals.losses)).tolist():
         i = int(ids[p])
         unary, edges, tables = oracle.scores_of(i, w)
         first = oracle.graphs.edge_offsets[i]
