@@ -96,7 +96,7 @@ class SortedPairs:
         """A margin that is wider by what rounding may have changed in differences of scores is missed by no less."""
         scores = self.scores(w)
         missed, _, _ = self._sums(scores, math.ceil((1.0 + scores.off) * scores.unit) + 1)
-        total, off = bounded_dot(missed.astype(np.float64), np.full(missed.size, self.C / scores.unit))
+        total, off = bounded_dot(missed / scores.unit, np.full(missed.size, self.C))
         return TotalLoss(total, rounding=off + gamma(4) * total)
 
     def totals(self, alpha: np.ndarray) -> Totals:
