@@ -9,6 +9,7 @@ from maxmargin.metrics import attachment_scores
 def test_heads_alone_have_no_labelled_score():
     scores = attachment_scores([[2, 0], [0]], [np.array([0, 1]), np.array([0])])
     assert scores == (1 / 3, None, 3)
+    assert type(scores.unlabelled) is float
 
 
 def test_a_right_relation_of_a_wrong_head_does_not_count():

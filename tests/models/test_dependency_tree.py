@@ -239,6 +239,8 @@ def test_a_report_compares_relations(rng, tmp_path):
         (["a", "b"], [(2, "det"), (3, "det")], r"the head 3; heads are 1 … 2"),
         (["a", "b"], [(2, "det"), (1, "det")], "no tree: word 1 is on a cycle"),
         (["a", "b"], [(2, "det"), (0, "who")], "the relation 'who'.*one of det"),
+        (["a", "b"], [(2, "det"), (0, None)], "the relation None.*one of det"),
+        (["a", "b"], [(2, "det"), (0, 0.5)], r"the relation 0\.5.*one of det"),
         (["a", "b"], [2, 0], "heads alone.*one of det"),
         (["a", "b"], [("2", "det"), (0, "det")], "pairs of head and relation"),
         ([("a", "b"), ("a", "b")], [(2, "det"), (0, "det")], "needs text for word"),

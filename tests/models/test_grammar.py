@@ -180,6 +180,8 @@ def test_what_is_no_tree_of_the_grammar_is_said(y, message):
         ([("S", "A"), ("A", "S")], "S", "lead back to their parent"),
         ([("S", "A", "B", "C")], "S", "a list of different tuples"),
         ([("S", "A"), ("S", "A")], "S", "a list of different tuples"),
+        (["SAB"], "S", "a list of different tuples.*got 'SAB'"),
+        ([3], "S", "a list of different tuples.*got 3"),
         ("S", "S", "a list of different tuples"),
         ([("S", "A")], "A", r"one of \['S'\]; got 'A'"),
     ],

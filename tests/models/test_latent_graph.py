@@ -137,11 +137,20 @@ def test_sparse_features_and_shares_of_planes(rng):
     ("wrong", "message"),
     [
         (lambda X, Y: LatentGraph(n_states=0), "n_states must be"),
+        (lambda X, Y: LatentGraph(n_states=[]), "n_states must be"),
         (lambda X, Y: LatentGraph(3, n_states=[1, 2]), "2 numbers for 3 labels"),
         (lambda X, Y: LatentGraph(n_hidden_states=-1), "n_hidden_states must be"),
         (lambda X, Y: LatentGraph(inference="lp"), "inference must be"),
         (lambda X, Y: LatentGraph().n_weights, "does not know its sizes"),
         (lambda X, Y: LatentGraph(2, 2, 0).latent_oracle(X, Y), "has an edge to node 3"),
+        (
+            lambda X, Y: LatentGraph(2, 2, 0, n_hidden_states=2).latent_oracle([(X[0][0], [[0, 10**12]])], Y[:1]),
+            "has an edge to node 1000000000000",
+        ),
+        (
+            lambda X, Y: LatentGraph(2, 2, 0, n_hidden_states=2).latent_oracle([(X[0][0], "ab")], Y[:1]),
+            "edges of graph 0 must be pairs",
+        ),
         (lambda X, Y: LatentGraph(2, 2, 0, n_hidden_states=2).latent_oracle(X, [[0, 1]] * 5), "3 positions, but 2"),
         (
             lambda X, Y: LatentGraph(2, 2, 0, n_hidden_states=2).latent_oracle(X, Y).bound([[0, 0, 0, 0]] * 5),

@@ -104,13 +104,24 @@ def test_kernels_equal_their_source(rng):
         (AveragePrecision(), np.eye(3), [0, 1, 2], "which rows are relevant"),
         (NDCG(), np.eye(3), [0, 1, -1], "grades from 0 to 60"),
         (NDCG(), np.eye(3), [0, 1], "one number for each of 3 rows"),
-        (NDCG(2), np.eye(3), [0, 1, 1], "a matrix of 2 columns"),
-        (NDCG(), np.full((2, 2), np.nan), [0, 1], "not finite"),
+        (NDCG(2), np.eye(3), [0, 1, 1], "Query 0 has 3 features per row, 2 are needed"),
+        (NDCG(), np.full((2, 2), np.nan), [0, 1], "Query 0 has a value that is not finite"),
+        (NDCG(), "abc", [0, 1], "Query 0 must be a matrix of numbers"),
     ],
 )
 def test_what_is_no_ranking_is_said(model, x, y, message):
     with pytest.raises(ValueError, match=message):
         mm.StructuralSVM(model).fit([x], [y])
+
+
+@pytest.mark.parametrize("model", [AveragePrecision(), NDCG()])
+def test_queries_may_be_sparse_or_not_and_grades_are_checked_when_they_are_scored(model):
+    X, y = np.eye(3), [1, 0, 0]
+    ranker = mm.StructuralSVM(model).fit([X, sp.csr_matrix(X)], [y, y])
+    assert ranker.score([X], [y]) == 0.0
+    for wrong in (["a", "b", "c"], [1, 0]):
+        with pytest.raises(ValueError, match="y must have one number for each of 3 rows"):
+            ranker.score([X], [wrong])
 
 
 def test_features_of_one_answer_need_the_truth():

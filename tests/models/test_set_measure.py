@@ -106,9 +106,32 @@ def test_loss_is_that_of_scikit_learn(rng):
         (lambda: SetMeasure("f1"), [2, 1, 0], "positive and negative rows"),
         (lambda: SetMeasure("precision_at_k", k=2), [1, 0, 0], "k must be at most 1"),
         (lambda: SetMeasure("recall_at_k", k=1), [1, 1, 0], "k must be from 2"),
-        (lambda: SetMeasure("f1"), [1, 0], "one for each row"),
+        (lambda: SetMeasure("f1"), [1, 0], "1 or 0 for each of 3 rows"),
     ],
 )
 def test_what_is_no_set_is_said(model, y, message):
     with pytest.raises(ValueError, match=message):
         mm.StructuralSVM(model()).fit([np.eye(3)], [np.array(y)])
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        ("abc", "Set 1 must be a matrix of numbers"),
+        (np.eye(2), "Set 1 has 2 features per row, 3 are needed"),
+        (np.zeros((0, 3)), "Set 1 is empty"),
+        ([[0.0, 1.0, 2.0], [0.0, np.nan, 0.0]], r"Set 1 has a value that is not finite \(nan\), at row 1, feature 1"),
+    ],
+)
+def test_sets_that_are_no_matrices_are_named(x, message):
+    with pytest.raises(ValueError, match=message):
+        mm.StructuralSVM(SetMeasure()).fit([np.eye(3), x], [[1, 0, 0], [1, 0]])
+
+
+def test_sets_may_be_lists_or_sparse_and_may_have_no_positive_rows_when_they_are_scored():
+    X, y = [[0.0, 1.0], [1.0, 0.0], [0.2, 0.3]], [1, 0, 0]
+    dense, sparse = (mm.StructuralSVM(SetMeasure()).fit([x], [y]) for x in (X, sp.coo_array(X)))
+    assert np.allclose(dense.coef_, sparse.coef_)
+    assert dense.score([[[0.0, -1.0]]], [[0]]) == 0.0
+    with pytest.raises(ValueError, match="Labels of 1 rows cannot be compared with labels of 3"):
+        dense.score([X], [[1]])

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 
 class AttachmentScores(NamedTuple):
     """Shares of words: ``unlabelled`` with the right head (UAS), ``labelled`` with the right relation besides (LAS).
@@ -39,8 +41,8 @@ def attachment_scores(Y_true: Sequence[Any], Y_pred: Sequence[Any]) -> Attachmen
             raise ValueError(f"Y_true[{i}] has {len(y)} words, Y_pred[{i}] has {len(z)}. Give the same sentences.")
         for a, b in zip(y, z, strict=True):
             (head, *relation), (other, *named) = _listed(a), _listed(b)
-            heads += head == other
-            both += head == other and relation == named
+            heads += int(head == other)
+            both += int(head == other and relation == named)
             labelled = labelled and bool(relation) and bool(named)
         n += len(y)
     return AttachmentScores(heads / max(n, 1), both / max(n, 1) if labelled and n else None, n)
@@ -48,4 +50,4 @@ def attachment_scores(Y_true: Sequence[Any], Y_pred: Sequence[Any]) -> Attachmen
 
 def _listed(arc: Any) -> list[Any]:
     """A head, and its relation if there is one."""
-    return list(arc) if isinstance(arc, tuple | list) else [arc]
+    return list(arc) if isinstance(arc, tuple | list | np.ndarray) else [arc]

@@ -237,14 +237,14 @@ class DependencyTree:
         heads, relations = _columns(y, what)
         number = {name: k for k, name in enumerate(self._names)}
         K = len(number)
-        labels = [number.get(r, -1) if isinstance(r, str) else r for r in relations] if K else [-1] * len(heads)
+        labels = [_number_of(r, number) for r in relations] if K else [-1] * len(heads)
         if len(heads) != n:
             raise ValueError(f"{what} must have a head for each of {n} words, got {len(heads)}.")
         if len(labels) != n or (strict and K and not all(0 <= k < K for k in labels)):
-            bad = next((r for r, k in zip(relations, labels, strict=True) if not 0 <= k < K), None)
+            bad = [shown(r) for r, k in zip(relations, labels, strict=True) if not 0 <= k < K]
             known = ", ".join(self._names[:8]) + (", …" if K > 8 else "")
             raise ValueError(
-                f"{what} has {'heads alone' if bad is None else f'the relation {shown(bad)}'}; every word needs one of "
+                f"{what} has {f'the relation {bad[0]}' if bad else 'heads alone'}; every word needs one of "
                 f"{known}. relations=[] learns heads alone, a list of names allows more."
             )
         tree = np.array([heads, labels], np.int64).reshape(2, n)
@@ -255,6 +255,12 @@ class DependencyTree:
 def _are_names(relations: Any) -> bool:
     listed = isinstance(relations, list | tuple) and all(isinstance(name, str) for name in relations)
     return listed and len(set(relations)) == len(relations)
+
+
+def _number_of(relation: Any, number: dict[str, int]) -> int:
+    """That of a name, −1 if it has none; answers have numbers already."""
+    known = number.get(relation, -1) if isinstance(relation, str) else relation
+    return int(known) if isinstance(known, int | np.integer) else -1
 
 
 def _columns(y: Any, what: str) -> tuple[list[Any], list[Any]]:

@@ -208,14 +208,18 @@ class Grammar:
 
 
 def _checked(rules: Any) -> list[tuple[str, ...]]:
-    listed = [tuple(rule) for rule in rules] if isinstance(rules, list | tuple) else []
-    wrong = next((r for r in listed if not 2 <= len(r) <= 3 or not all(isinstance(name, str) for name in r)), None)
-    if not listed or wrong is not None or len(set(listed)) < len(listed):
+    listed = rules if isinstance(rules, list | tuple) else []
+    wrong = next((rule for rule in listed if not _is_rule(rule)), None)
+    if not listed or wrong is not None or len({*map(tuple, listed)}) < len(listed):
         raise ValueError(
             "rules must be a list of different tuples of names, (parent, left, right) or (parent, child); got "
             f"{shown(rules if wrong is None else wrong)}."
         )
-    return listed
+    return [tuple(rule) for rule in listed]
+
+
+def _is_rule(rule: Any) -> bool:
+    return isinstance(rule, tuple | list) and 2 <= len(rule) <= 3 and all(isinstance(name, str) for name in rule)
 
 
 def _sorted_unary(rules: list[tuple[str, ...]]) -> list[int]:

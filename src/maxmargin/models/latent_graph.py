@@ -68,13 +68,13 @@ class LatentGraph:
         symmetric: bool = False,
         inference: str = "auto",
     ) -> None:
-        if isinstance(n_states, int | np.integer):
-            whole("n_states", n_states)
-        else:
+        if isinstance(n_states, list | tuple | np.ndarray) and len(n_states):
             n_states = [whole("n_states", n) for n in n_states]
             if n_labels not in (None, len(n_states)):
                 raise ValueError(f"n_states has {len(n_states)} numbers for {n_labels} labels. Give one for each.")
             n_labels = len(n_states)
+        else:
+            whole("n_states", n_states)
         whole("n_hidden_states", n_hidden_states, 0)
         if inference == "relaxed":
             raise ValueError('States are chosen by labellings: LatentGraph takes every inference but "relaxed".')
@@ -146,10 +146,11 @@ class LatentGraph:
 
     def padded(self, x: Any) -> Any:
         """The graph with rows of zeros for the features of its hidden nodes."""
-        if not isinstance(x, tuple | list) or len(x) < 2 or not self.n_hidden_states or not np.size(x[1]):
+        if not isinstance(x, tuple | list) or len(x) < 2 or not self.n_hidden_states:
             return x
-        n = int(np.max(x[1])) + 1 - np.shape(x[0])[0]
-        if n <= 0:
+        ends = np.asarray(x[1])
+        n = int(ends.max()) + 1 - np.shape(x[0])[0] if ends.size and ends.dtype.kind in "iu" else 0
+        if not 0 < n <= ends.size:  # what is wrong is told of the graph
             return x
         below = sp.csr_matrix((n, np.shape(x[0])[1])) if sp.issparse(x[0]) else np.zeros((n, np.shape(x[0])[1]))
         return ((sp.vstack if sp.issparse(x[0]) else np.concatenate)([x[0], below]), *x[1:])

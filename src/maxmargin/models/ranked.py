@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..data.arrays import as_rows, checked_sparse
+from ..data.arrays import as_rows, as_tables, check_finite, stacked
 from ..kernels import ranked as kernels
 from ..problem import Planes, Rivals, RowErrors
 from ..rounding import gamma
@@ -38,7 +38,7 @@ class Ranked:
         """A copy that knows its sizes from the data."""
         sized = copy.copy(self)
         if self.n_features is None and len(X):
-            sized.n_features = int(_rows(X[0]).shape[1])
+            sized.n_features = int(_joined([X[0]])[0].shape[1])
         return sized
 
     def joined(self, others: Sequence[Any]) -> Any:
@@ -51,17 +51,18 @@ class Ranked:
 
     def features(self, x: Any, y: Any) -> np.ndarray:
         """φ(x, y)."""
-        return np.asarray(self._coefficients(self._truth_of(x), np.asarray(y)) @ _rows(x)).ravel()
+        return np.asarray(self._coefficients(self._truth_of(x), np.asarray(y)) @ _joined([x])[0]).ravel()
 
     def loss(self, y: Any, y_hat: Any) -> float:
         """1 minus the measure of the order ŷ, whose rows are worth y."""
-        return self._missed(np.asarray(y), np.asarray(y_hat))
+        answer = np.asarray(y_hat)
+        return self._missed(self._checked(np.asarray(y), answer.size, "y"), answer)
 
     def predict(self, x: Any, w: np.ndarray) -> np.ndarray:
         """The rows in the order of their scores: n − 1 for the first, 0 for the last."""
-        rows = _rows(x)
+        rows, _ = _joined([x], self.n_features)
         value = np.empty(rows.shape[0], np.int64)
-        score = np.asarray(rows @ labelling.as_weights(w, self.n_weights), dtype=np.float64)
+        score = np.asarray(rows @ labelling.as_weights(w, self.n_weights))
         kernels.sorted_by(np.array([0, value.size]), score, value)
         return value
 
@@ -72,16 +73,16 @@ class Ranked:
     def oracle(self, X: Sequence[Any], Y: Sequence[Any]) -> RankedOracle:
         if len(X) != len(Y):
             raise ValueError(f"X has {len(X)} queries, Y has {len(Y)}.")
-        tables = [_rows(x, self.n_features) for x in X]
-        truth = [self._checked(np.asarray(y), table, i) for i, (y, table) in enumerate(zip(Y, tables, strict=True))]
-        join: Callable[..., Any] = partial(sp.vstack, format="csr") if sp.issparse(tables[0]) else np.concatenate
-        offsets = np.concatenate([[0], np.cumsum([y.size for y in truth])])
-        return RankedOracle(self, join(tables), np.concatenate(truth), offsets)
+        rows, offsets = _joined(X, self.n_features)
+        sizes = np.diff(offsets).tolist()
+        truth = [self._checked(np.asarray(y), n, f"Y[{i}]") for i, (y, n) in enumerate(zip(Y, sizes, strict=True))]
+        return RankedOracle(self, rows, np.concatenate(truth), offsets)
 
-    def _checked(self, y: np.ndarray, table: Any, i: int) -> np.ndarray:
-        if y.shape != (table.shape[0],) or y.dtype.kind not in "fiub":
-            raise ValueError(f"Y[{i}] must have one number for each of {table.shape[0]} rows, got {shown(y)}.")
-        self.check(y, f"Y[{i}]")
+    def _checked(self, y: np.ndarray, n: int, name: str) -> np.ndarray:
+        """What n rows are worth."""
+        if y.shape != (n,) or y.dtype.kind not in "fiub":
+            raise ValueError(f"{name} must have one number for each of {n} rows, got {shown(y)}.")
+        self.check(y, name)
         return y.astype(np.float64)
 
     def check(self, y: np.ndarray, name: str = "y") -> None:
@@ -236,7 +237,6 @@ class NDCG(Ranked):
         return gains / ideal if ideal > 0.0 else np.zeros(gains.size)
 
     def _missed(self, truth: np.ndarray, answer: np.ndarray) -> float:
-        truth = truth.astype(np.float64)
         gains = self._gains(truth)
         missed = float(gains @ (self._coefficients(truth, truth) - self._coefficients(truth, answer)))
         return missed if missed > gamma(truth.size + 16.0) else 0.0  # less is rounding
@@ -327,15 +327,9 @@ class RankedOracle:
         return np.asarray(self.coefficients(alpha.example, alpha.labels).T @ alpha.alpha)
 
 
-def _rows(x: Any, n_features: int | None = None) -> Any:
-    """The rows of a query."""
-    rows = x[0] if isinstance(x, tuple) else x
-    rows = checked_sparse(rows) if sp.issparse(rows) else np.asarray(rows, dtype=np.float64)
-    if rows.ndim != 2 or not rows.shape[0] or (n_features is not None and rows.shape[1] != n_features):
-        raise ValueError(
-            f"A query must be a matrix of {n_features or 'n_features'} columns, one row for each that is to be "
-            f"ranked; got shape {rows.shape}."
-        )
-    if not np.isfinite(rows.data if sp.issparse(rows) else rows).all():
-        raise ValueError("A query has features that are not finite.")
-    return rows
+def _joined(X: Iterable[Any], n_features: int | None = None) -> tuple[Any, np.ndarray]:
+    """The rows of queries one after the other, and where each query begins."""
+    tables = as_tables((x[0] if isinstance(x, tuple) else x for x in X), "Query", "row", n_features)
+    rows, offsets = stacked(tables, np.float64)
+    check_finite(rows, offsets, "Query", "row")
+    return rows, offsets

@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from ..constraints.oracle import stack
-from ..data.arrays import as_rows, rows_of
+from ..data.arrays import as_matrix, as_rows, as_tables, check_finite, stacked
 from ..kernels import rows as kernels
 from ..problem import Planes, Rivals, RowErrors, Rows
 from ..rounding import gamma
@@ -67,7 +68,7 @@ class SetMeasure:
         """A copy that knows its sizes from the data."""
         sized = copy.copy(self)
         if self.n_features is None and len(X):
-            sized.n_features = int(X[0].shape[1])
+            sized.n_features = int(as_tables([X[0]], "Set", "row")[0].shape[1])
         return sized
 
     def joined(self, others: Sequence[SetMeasure]) -> SetMeasure:
@@ -80,17 +81,19 @@ class SetMeasure:
 
     def features(self, x: Any, y: Any) -> np.ndarray:
         """φ(x, y)."""
-        return np.asarray(np.asarray(y, dtype=np.float64) @ x).ravel()
+        return np.asarray(np.asarray(y, dtype=np.float64) @ as_matrix(x, self.n_features)).ravel()
 
     def loss(self, y: Any, y_hat: Any) -> float:
         """The number of rows, times 1 minus the measure."""
         y, y_hat = np.asarray(y), np.asarray(y_hat)
+        if y.shape != y_hat.shape:
+            raise ValueError(f"Labels of {y.size} rows cannot be compared with labels of {y_hat.size}.")
         missed, false = int(((y == 1) & (y_hat == 0)).sum()), int(((y == 0) & (y_hat == 1)).sum())
         return float(self._losses(int((y == 1).sum()), y.size, missed, false))
 
     def predict(self, x: Any, w: np.ndarray) -> np.ndarray:
         """1 for the rows of positive score, else 0."""
-        return (np.asarray(x @ labelling.as_weights(w, self.n_weights)) > 0.0).astype(np.int8)
+        return (as_matrix(x, self.n_weights) @ labelling.as_weights(w, self.n_weights) > 0.0).astype(np.int8)
 
     def most_violated(self, x: Any, y: Any, w: np.ndarray) -> np.ndarray:
         """The labelling ŷ of the highest loss(y, ŷ) + w·φ(x, ŷ)."""
@@ -99,13 +102,12 @@ class SetMeasure:
     def oracle(self, X: Sequence[Any], Y: Sequence[Any]) -> SetOracle:
         if len(X) != len(Y):
             raise ValueError(f"X has {len(X)} sets of rows, Y has {len(Y)}.")
-        for i, x in enumerate(X):
-            if getattr(x, "ndim", 0) != 2 or x.shape[1] != self.n_weights or np.shape(Y[i]) != (x.shape[0],):
-                raise ValueError(
-                    f"X[{i}] must be a matrix of {self.n_weights} columns, and Y[{i}] an array of 1 and 0, one for "
-                    f"each row; got {shown(x)} and {shown(Y[i])}."
-                )
-        return SetOracle(self, [rows_of(x, 0.0) for x in X], Y)
+        joined, first = stacked(as_tables(X, "Set", "row", self.n_weights), np.float64)
+        check_finite(joined, first, "Set", "row")
+        for i, n in enumerate(np.diff(first).tolist()):
+            if np.shape(Y[i]) != (n,):
+                raise ValueError(f"Y[{i}] must have 1 or 0 for each of {n} rows, got {shown(Y[i])}.")
+        return SetOracle(self, [as_rows(joined[a:b]) for a, b in pairwise(first.tolist())], Y)
 
     def taken(self, y: np.ndarray) -> int:
         """How many rows an answer takes for positive, where that is given; complains of other y than 1 and 0."""
@@ -126,7 +128,7 @@ class SetMeasure:
         if self.measure == "error_rate":
             return missed + false
         if self.measure == "f1":
-            return n * ((missed + false) / (2.0 * positive - missed + false))
+            return n * ((missed + false) / np.maximum(2.0 * positive - missed + false, 1.0))
         found = positive - missed
         taken = found + false if self.measure == "precision_at_k" else positive
         return n * ((taken - found) / np.maximum(taken, 1))
