@@ -61,7 +61,9 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         What a missed margin costs, or an object from ``maxmargin.losses``. All but ``hinge`` are for two classes and
         one-vs-rest. ``smoothed_hinge`` is a parabola near the kink and a line beyond. The last three judge all rows of
         two classes together, of which the second in ``classes_`` is positive, and take data in memory;
-        :class:`maxmargin.models.SetMeasure` has them for another k than the number of positive rows.
+        :class:`maxmargin.models.SetMeasure` has them for another k than the number of positive rows. With
+        ``precision_at_k`` and ``recall_at_k`` take the k rows of the highest ``decision_function``: its sign, and so
+        ``predict``, was not trained.
     multi_class : {"crammer_singer", "ovr"}
         One joint problem over all classes, or one problem per class.
     tol : float
@@ -211,13 +213,9 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
 
     def _measure(self) -> SetMeasure | None:
         """What all rows are judged by together, if they are."""
-        return (
-            self.loss
-            if isinstance(self.loss, SetMeasure)
-            else MEASURES.get(self.loss)
-            if isinstance(self.loss, str)
-            else None
-        )
+        if isinstance(self.loss, SetMeasure):
+            return self.loss
+        return MEASURES.get(self.loss) if isinstance(self.loss, str) else None
 
     def _judged_together(self, chunk: Chunk, facts: ClassFacts) -> Problem:
         """One example of all rows."""

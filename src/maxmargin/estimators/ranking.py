@@ -196,7 +196,8 @@ class RankingSVM(LinearEstimator):
         n_rows, n_pairs, memory = len(chunk), _count_pairs(chunk), inputs.check_memory(self.memory)
         per_row = _MANY_PAIRS * max(1.0, self.n_features_in_ / _FEW_FEATURES)
         many = n_pairs > max(per_row * n_rows, _LEAST_PAIRS)
-        fits = memory is None or _BYTES_PER_ROW * n_rows <= memory
+        needed = _BYTES_PER_ROW * n_rows + 8 * self.n_features_in_ * np.unique(chunk.y).size  # sums for every grade
+        fits = memory is None or needed <= memory
         return self.solver == "newton" or (self.solver == "auto" and many and fits)
 
     def _problems(self, source: Seekable, facts: RowFacts, which: Sequence[int] | None = None) -> list[Problem]:

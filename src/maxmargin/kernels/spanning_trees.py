@@ -174,7 +174,7 @@ def spanning(score, n, heads):
         node[d] = d
         inside[d] = -1
         active[d] = True
-        on_cycle[0] = False
+    on_cycle[0] = False
     nodes = n + 1
     while True:
         for d in range(1, n + 1):

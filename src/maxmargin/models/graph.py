@@ -135,7 +135,7 @@ class Graph:
 
         A loopy graph of two labels under "auto" may or may not be searched exactly: ``Rivals.excess`` says so.
         """
-        return self.inference == "cut" or (self.only_forests and self.inference in ("auto", "tree"))
+        return self.inference == "cut" or (self.only_forests and self.inference in ("auto", "tree", "branch"))
 
     @property
     def relaxed(self) -> bool:

@@ -18,7 +18,7 @@ from ..problem import Planes, Rivals, RowErrors
 from ..rounding import gamma
 from ..validation import shown, whole
 from . import labelling
-from .rounding import search_rounding
+from .rounding import largest_values, search_rounding
 
 _HIGHEST = 60.0  # grade: its gain is 2^60
 
@@ -280,7 +280,7 @@ class RankedOracle:
         self.model, self.X, self.truth, self.offsets = model, X, truth, offsets
         self.rows = as_rows(X)
         self.n_examples, self.n_weights = offsets.size - 1, int(X.shape[1])
-        self.largest = np.asarray(abs(X).max(axis=0).todense() if sp.issparse(X) else np.abs(X).max(axis=0)).ravel()
+        self.largest = largest_values(self.rows)
         self._right = np.concatenate(
             [model._coefficients(y, y) for y in (self.truth_of(i) for i in range(self.n_examples))]
         )

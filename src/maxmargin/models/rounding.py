@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..constraints.matrices import stored
 from ..constraints.small import is_small
@@ -30,6 +31,14 @@ def whole_sums(values: np.ndarray, most: int, limit: float = 2.0**53) -> bool:
     """
     largest = np.abs(values).max(initial=1.0)  # so often are labels and pairs of them counted, too
     return bool(largest * most < limit and np.array_equal(values, np.rint(values)))
+
+
+def largest_values(rows: Rows) -> np.ndarray:
+    """The largest absolute value of every column, in float64."""
+    X = stored(rows)
+    largest = abs(X).max(axis=0)
+    flat = (largest.toarray() if sp.issparse(largest) else largest).ravel().astype(np.float64)
+    return np.append(flat, abs(rows.bias)) if rows.bias else flat
 
 
 def score_sizes(rows: Rows, first: np.ndarray, last: np.ndarray, table: np.ndarray, n_labels: int = 1) -> np.ndarray:

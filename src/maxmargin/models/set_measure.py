@@ -17,7 +17,7 @@ from ..problem import Planes, Rivals, RowErrors, Rows
 from ..rounding import gamma
 from ..validation import one_of, shown, whole
 from . import labelling
-from .rounding import search_rounding
+from .rounding import largest_values, search_rounding
 
 MEASURES = ("f1", "precision_at_k", "recall_at_k", "error_rate")
 _STEPS = 64  # of a bisection over whole numbers
@@ -36,7 +36,8 @@ class SetMeasure:
     Parameters
     ----------
     measure : {"f1", "precision_at_k", "recall_at_k", "error_rate"}
-        ``precision_at_k`` and ``recall_at_k`` consider labellings with k positive rows only.
+        ``precision_at_k`` and ``recall_at_k`` consider labellings with k positive rows only: then the order of scores
+        means something, their sign does not.
     k : int or None
         The number of positive rows of y by default, at which precision and recall are the same.
     n_features : int or None
@@ -189,7 +190,7 @@ class SetOracle:
         self.n_examples, self.n_weights = len(rows), rows[0].n_weights
         self._taken = [model.taken(y) for y in self.y]
         self.y = [y.astype(np.int8) for y in self.y]
-        self.largest = np.max([_largest(part) for part in rows], axis=0)
+        self.largest = np.max([largest_values(part) for part in rows], axis=0)
 
     def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
         w = labelling.as_weights(w, self.n_weights)
@@ -224,13 +225,3 @@ def row_shares(label: np.ndarray, alpha: Planes) -> np.ndarray:
     for answer, share in zip(alpha.labels, alpha.alpha.tolist(), strict=True):
         total += share * (label - np.asarray(answer, dtype=np.float64))
     return total
-
-
-def _largest(rows: Rows) -> np.ndarray:
-    """The largest absolute value of every column."""
-    largest = np.zeros(rows.n_weights)
-    columns = rows.indices if rows.indices.size else np.tile(np.arange(rows.width), rows.n_rows)
-    np.maximum.at(largest, columns, np.abs(rows.data, dtype=np.float64))
-    if rows.bias != 0.0:
-        largest[rows.width] = abs(rows.bias)
-    return largest
