@@ -125,6 +125,15 @@ def test_the_searches_find_the_best_of_all_trees(seed, n, projective, single_roo
     assert total(heads[1:]) == pytest.approx(max(map(total, every)), abs=1e-9)
 
 
+@pytest.mark.parametrize("size", [0.0, 1e17, 1e200])
+def test_one_word_is_below_the_root_however_large_scores_are(rng, size):
+    for _ in range(20):
+        score, heads = size + rng.integers(-3, 4, (5, 5)).astype(float), np.zeros(5, np.int64)
+        spanning_trees.discourage_roots(score, 4)
+        spanning_trees.spanning(score, 4, heads)
+        assert np.count_nonzero(heads[1:] == 0) == 1
+
+
 def test_long_sentences_of_contracted_cycles_agree_with_projective_search(rng):
     """Where no two arcs of the best tree cross both searches must find it: here arcs between neighbours are best."""
     n = 40

@@ -121,8 +121,10 @@ def projective(score, n, single_root, rooms, stack, heads):
 
 @compiled
 def discourage_roots(score, n):
-    """Take so much from all arcs of the root that the best tree has one of them: any tree gains less by another."""
+    """Take so much from all arcs of the root that the best tree has one of them: any tree gains less by another, even
+    where scores are so large that their differences are lost in rounding."""
     total = 1.0
+    largest = 0.0
     for d in range(1, n + 1):
         low = np.inf
         high = -np.inf
@@ -131,6 +133,8 @@ def discourage_roots(score, n):
                 low = min(low, score[d, h])
                 high = max(high, score[d, h])
         total += high - low
+        largest = max(largest, abs(low), abs(high))
+    total += largest
     for d in range(1, n + 1):
         score[d, 0] -= total
 
