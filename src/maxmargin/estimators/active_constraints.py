@@ -27,8 +27,8 @@ class ActiveConstraints:
         """The constraints that hold the weights where they are, as columns of a table; ``pandas.DataFrame`` takes it.
 
         One entry for each answer with a dual variable above zero (several, if cutting planes have found it again):
-        ``example``, its number; ``answer``; the ``loss`` of that answer; its ``share``, the dual variable, in units of
-        C; and its ``slack``, by how much it misses its margin at ``coef_``. At the optimum under ½‖w‖² the weights are
+        ``example``, its number; ``answer``; the ``loss`` of that answer; its ``share``, the dual variable, those of an
+        example at most C in sum; and its ``slack``, by how much it misses its margin at ``coef_``. At the optimum under ½‖w‖² the weights are
         Σ share·(φ(x, y) − φ(x, answer)), and all answers of an example have the slack of its worst offender. Known
         after a fit to data in memory.
         """
