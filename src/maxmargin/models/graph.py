@@ -23,6 +23,7 @@ from . import fractional, labelling
 from .rounding import LabellingErrors
 
 _METHODS = ("auto", "tree", "cut", "trws", "branch", "relaxed", "swap", "expansion")
+_BY_TREE = ("auto", "tree", "branch", "relaxed")  # where a graph is one
 _PARTS = 200  # that branch and bound may look at in one search
 
 
@@ -135,7 +136,7 @@ class Graph:
 
         A loopy graph of two labels under "auto" may or may not be searched exactly: ``Rivals.excess`` says so.
         """
-        return self.inference == "cut" or (self.only_forests and self.inference in ("auto", "tree", "branch"))
+        return self.inference == "cut" or (self.only_forests and self.inference in _BY_TREE)
 
     @property
     def relaxed(self) -> bool:
@@ -229,7 +230,7 @@ class GraphOracle(labelling.LabellingOracle):
         n_labels, n_features = model._sizes()
         self.layout = (n_labels * n_features if model.bias else -1, model.pair_at)
         self.slack = model.rescaling == "slack" and self.y.size > 0
-        self.by_tree = graphs.forest & (model.inference in ("auto", "tree", "branch", "relaxed"))
+        self.by_tree = graphs.forest & (model.inference in _BY_TREE)
         self.may_cut = model.inference in ("cut", "swap", "expansion") or (model.inference == "auto" and n_labels == 2)
         self.relaxed = model.relaxed
         self.releases_gil = bool(self.by_tree.all()) or not (self.may_cut or model.inference == "branch")
