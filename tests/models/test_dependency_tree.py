@@ -178,6 +178,20 @@ def test_true_trees_may_be_any(rng):
     assert free.predict(X)[0].tolist() == crossing[0]
 
 
+@pytest.mark.parametrize("truth", [[3, 4, 0, 3], [2, 0, 2, 3]])
+def test_answers_that_may_not_be_prove_nothing(truth):
+    """Dual variables of other settings may name them."""
+    x, example = ["a", "b", "c", "d"], np.zeros(1, np.int64)
+    crossing, two_roots = [3, 0, 2, 2], [0, 1, 0, 3]
+    oracle = DependencyTree([], n_columns=1, n_features=64).oracle([x], [truth])
+    for answer in (crossing, two_roots):
+        with pytest.raises(ValueError, match="Answer 0 has several words below the root or arcs that cross"):
+            oracle.planes(example, [answer])
+    assert oracle.planes(example, [truth]).losses == [0.0]
+    free = DependencyTree([], n_columns=1, n_features=64, projective=False, single_root=False).oracle([x], [truth])
+    assert free.planes(example, [crossing]).losses > 0 and free.planes(example, [two_roots]).losses > 0
+
+
 def test_features_of_words_between_count_each_tag_once():
     model = DependencyTree([], n_features=1 << 20, n_columns=2)
     sizes = []

@@ -194,3 +194,11 @@ def test_rules_are_checked(rules, start, message):
 def test_sentences_without_a_tree_are_named():
     with pytest.raises(ValueError, match="Sequence 0 has 3 tokens, and the grammar has no tree"):
         Grammar([("S", "A", "B")], "S", n_features=1).predict(np.ones((3, 1)), np.zeros(3))
+
+
+@pytest.mark.filterwarnings("error")
+def test_sentences_with_one_tree_each_leave_nothing_to_learn():
+    truth = ("S", ("NP", "N"), ("VP", "V"))
+    svm = mm.StructuralSVM(Grammar(ENGLISH, "S")).fit([np.eye(2)], [truth])
+    assert svm.predict([np.eye(2)]) == [truth]
+    assert svm.certificate_.upper < 1e-9

@@ -156,6 +156,15 @@ def test_sparse_features_and_shares_of_planes(rng):
             lambda X, Y: LatentGraph(2, 2, 0, n_hidden_states=2).latent_oracle(X, Y).bound([[0, 0, 0, 0]] * 5),
             "needs a state for each of its 4 nodes",
         ),
+        (
+            lambda X, Y: (
+                LatentGraph(2, 2, 0, n_hidden_states=2)
+                .latent_oracle(X[:1], Y[:1])
+                .bound([[2 * k for k in Y[0]] + [4]])
+                .planes(np.zeros(1, np.int64), [(Y[0], np.zeros(4, int))])
+            ),
+            "states that its nodes may not have",
+        ),
         (lambda X, Y: mm.StructuralSVM(LatentGraph(n_hidden_states=2)).fit(X, Y), "belongs to LatentStructuralSVM"),
     ],
 )

@@ -114,6 +114,20 @@ def test_what_is_no_set_is_said(model, y, message):
         mm.StructuralSVM(model()).fit([np.eye(3)], [np.array(y)])
 
 
+@pytest.mark.parametrize("name", ["precision_at_k", "recall_at_k"])
+def test_shares_of_answers_with_another_k_prove_nothing(rng, name):
+    X, y = rng.normal(size=(12, 2)), np.arange(12) < 6
+    before, now = (6, 2) if name == "precision_at_k" else (12, 8)
+    svm = mm.LinearSVC(C=1.0, loss=SetMeasure(name, k=before), fit_intercept=False, warm_start=True).fit(X, y)
+    svm.set_params(loss=SetMeasure(name, k=now))
+    assert svm.fit(X, y).certificate_.lower <= svm.certify(X, y).upper
+    oracle, example = SetMeasure(name, k=now, n_features=2).oracle([X], [y]), np.zeros(1, np.int64)
+    assert oracle.planes(example, [y.astype(int)]).losses == [0.0]  # the truth, whatever k
+    for answer in (np.arange(12) < before - 1, np.zeros(11), np.full(12, 0.5)):
+        with pytest.raises(ValueError, match=f"1 or 0 for each of 12 rows, {now} of them 1"):
+            oracle.planes(example, [answer])
+
+
 @pytest.mark.parametrize(
     ("x", "message"),
     [

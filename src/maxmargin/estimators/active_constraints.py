@@ -28,9 +28,9 @@ class ActiveConstraints:
 
         One entry for each answer with a dual variable above zero (several, if cutting planes have found it again):
         ``example``, its number; ``answer``; the ``loss`` of that answer; its ``share``, the dual variable, those of an
-        example at most C in sum; and its ``slack``, by how much it misses its margin at ``coef_``. At the optimum under ½‖w‖² the weights are
-        Σ share·(φ(x, y) − φ(x, answer)), and all answers of an example have the slack of its worst offender. Known
-        after a fit to data in memory.
+        example at most C in sum; and its ``slack``, by how much it misses its margin at ``coef_``. At the optimum under
+        ½‖w‖² the weights are Σ share·(φ(x, y) − φ(x, answer)), and all answers of an example have the slack of its
+        worst offender. Known after a fit to data in memory.
         """
         check_is_fitted(self)
         planes = None if self._stream is not None else active_planes(self._shares)

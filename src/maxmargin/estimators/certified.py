@@ -192,7 +192,7 @@ class CertifiedEstimator(SolverParameters, Reporting, BaseEstimator):
 
     def _warn_unfinished(self, solutions: list[Solution]) -> None:
         """A warning where the goal was missed."""
-        unfinished = [s for s in solutions if not s.converged]
+        unfinished = [s for s in solutions if not (s.converged or (s.stuck and s.objective == 0.0))]  # nothing to gain
         interrupted = any(s.interrupted for s in solutions)
         # Several problems side by side reach the goal together, even if one of them alone does not.
         if not unfinished or (self.certificate_.relative_gap <= self.tol and not interrupted):

@@ -120,6 +120,26 @@ def projective(score, n, single_root, rooms, stack, heads):
 
 
 @compiled
+def first_fault(heads, first, known, is_projective, single_root):
+    """The number of the first tree, of those not ``known`` to be right, that has several words below the root or arcs
+    that cross, where this may not be; −1 if there is none."""
+    for p in range(known.size):
+        if known[p]:
+            continue
+        tree = heads[first[p] : first[p + 1]]
+        roots = 0
+        for d in range(1, tree.size + 1):
+            h = tree[d - 1]
+            roots += h == 0
+            for k in range(min(h, d) + 1, max(h, d) if is_projective else 0):
+                if not min(h, d) <= tree[k - 1] <= max(h, d):
+                    return p
+        if single_root and roots != 1:
+            return p
+    return -1
+
+
+@compiled
 def discourage_roots(score, n):
     """Take so much from all arcs of the root that the best tree has one of them: any tree gains less by another, even
     where scores are so large that their differences are lost in rounding."""

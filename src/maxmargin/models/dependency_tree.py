@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..data.dependencies import COLUMNS, HashedSentences, n_columns, relations_of
-from ..kernels import arcs as kernels
+from ..kernels import arcs as kernels, spanning_trees
 from ..problem import Rivals, Rows
 from ..validation import one_of, shown, whole
 from . import labelling
@@ -325,18 +325,29 @@ class DependencyOracle:
 
     def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
         first = labelling.starts(self.X.offsets, ids)
-        return self._planes(ids, self.model._trees(labels, first, "Answer {}"))
+        found = self.model._trees(labels, first, "Answer {}")
+        model, true = self.model, self._count(self._true(ids, first) != found, first) == 0
+        fault = spanning_trees.first_fault(found[0], first, true, model.projective, model.single_root)
+        if fault >= 0:
+            raise ValueError(f"Answer {fault} has several words below the root or arcs that cross, which may not be.")
+        return self._planes(ids, found)
 
     def _planes(self, ids: np.ndarray, found: np.ndarray) -> Rivals:
         """All sums here are of whole numbers: exact."""
         first = labelling.starts(self.X.offsets, ids)
         rows = self.model._differences(self.X, ids, self.y, found, first)
-        places = np.repeat(self.X.offsets[ids] - first[:-1], np.diff(first)) + np.arange(first[-1])
-        wrong = self.y[0, places] != found[0]
-        if self.model.cost == "labelled":
-            wrong |= self.y[1, places] != found[1]
-        losses = np.diff(np.concatenate([[0], np.cumsum(wrong)])[first]).astype(np.float64)
+        wrong = self._true(ids, first) != found
+        losses = self._count(wrong if self.model.cost == "labelled" else wrong[:1], first)
         return Rivals(self.model._answers(found, first), rows, losses)
+
+    def _true(self, ids: np.ndarray, first: np.ndarray) -> np.ndarray:
+        """True heads and relations of some sentences, one after another."""
+        return self.y[:, np.repeat(self.X.offsets[ids] - first[:-1], np.diff(first)) + np.arange(first[-1])]
+
+    @staticmethod
+    def _count(wrong: np.ndarray, first: np.ndarray) -> np.ndarray:
+        """How many words of each sentence are wrong in one way or another."""
+        return np.diff(np.concatenate([[0], np.cumsum(wrong.any(axis=0))])[first]).astype(np.float64)
 
     def _rounding(self, ids: np.ndarray, w: np.ndarray) -> np.ndarray:
         """By how much rounding may have hidden a better tree.

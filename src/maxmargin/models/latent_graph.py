@@ -240,6 +240,14 @@ class _Restricted(GraphOracle):
         bar = 4.0 * (1.0 + self._degree) * reach / self.scale.min()
         return np.where(self.allowed, self.cost, -bar), self.scale, self.y
 
+    def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
+        found = super().planes(ids, labels)
+        for i, z in zip(ids.tolist(), labels, strict=True):
+            y = self.y[self.first_token[i] : self.first_token[i + 1]]
+            if not self.allowed[y, z].all():
+                raise ValueError(f"An answer to graph {i} has states that its nodes may not have.")
+        return found
+
 
 class LatentGraphOracle(_States):
     """The model bound to data."""

@@ -211,12 +211,22 @@ class SetOracle:
     def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
         vectors, losses, wrong = [], np.empty(ids.size), np.empty(ids.size)
         for p, (i, label) in enumerate(zip(ids.tolist(), labels, strict=True)):
+            self._check_answer(i, np.asarray(label))
             vector, difference = np.zeros(self.n_weights), (self.y[i] - np.asarray(label)).astype(np.float64)
             kernels.combine(self.rows[i].arrays, difference, vector)
             vectors.append(vector)
             losses[p], wrong[p] = self.model.loss(self.y[i], label), np.count_nonzero(difference)
         rows = stack(vectors, self.n_weights) if vectors else as_rows(np.zeros((0, self.n_weights)))
         return Rivals(list(labels), rows, losses, errors=RowErrors(gamma(1) * wrong * wrong, self.largest, gamma(6)))
+
+    def _check_answer(self, i: int, answer: np.ndarray) -> None:
+        """Complain of what is neither the truth nor a labelling that the measure considers."""
+        y = self.y[i]
+        fixed = self.model.measure.endswith("_at_k")
+        binary = answer.shape == y.shape and bool(((answer == 0) | (answer == 1)).all())
+        if not binary or (fixed and int(answer.sum()) != self._taken[i] and not np.array_equal(answer, y)):
+            considered = f", {self._taken[i]} of them 1" if fixed else ""
+            raise ValueError(f"An answer to set {i} must have 1 or 0 for each of {y.size} rows{considered}.")
 
 
 def row_shares(label: np.ndarray, alpha: Planes) -> np.ndarray:
