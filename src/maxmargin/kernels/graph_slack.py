@@ -40,8 +40,8 @@ def best_product(unary, y, factor, edges, tables, order, parent_edge, labels):
     # value[v, c, k]: v has label k, and c labels from v on downwards are wrong. The last row gathers the roots.
     value = np.full((n + 1, n + 1, n_labels), -np.inf)
     size = np.ones(n + 1, np.int64)
-    share = np.zeros((n, n + 1, n_labels), np.int64)
-    choice = np.zeros((n, n + 1, n_labels), np.int64)
+    share = np.zeros((n, n + 1, n_labels), np.int32)
+    choice = np.zeros((n, n + 1, n_labels), np.int32)
     below = np.empty(n + 1)
     out = np.empty(n + 1)
     size[n] = 0
