@@ -2,6 +2,7 @@
 
 import pickle
 from contextlib import nullcontext
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -202,6 +203,18 @@ def test_rows_without_any_entry_have_an_intercept():
     c = binary(as_rows(sp.csr_matrix((3, 2)), bias=0.5), np.array([1, -1, 1], np.int8), np.ones(1))
     assert c.evaluate(np.array([7.0, 7.0, 0.5])).total == pytest.approx(0.75 + 1.25 + 0.75)
     assert c.combine(np.array([1.0, 0.0, 1.0])).tolist() == [0.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_stored_rows_that_no_constraint_has_are_not_read(sparse):
+    X = np.array([[np.nan, np.inf], [1.0, 2.0], [3.0, 5.0], [np.nan, np.nan]], np.float32)
+    rows = as_rows(sp.csr_matrix(X) if sparse else X, bias=1.0)
+    rows = replace(rows, plus=np.array([1, 2], np.int32), minus=np.array([-1, 1], np.int32))
+    for where in (nullcontext(), small.none_is_small()):
+        with where:
+            small.add_rows(rows, np.array([1.0, 2.0]), v := np.zeros(3))
+            assert v.tolist() == [5.0, 8.0, 1.0]
+            assert small.scores(rows, np.array([1.0, 1.0, 4.0])).tolist() == [7.0, 5.0]
 
 
 @pytest.mark.parametrize("sparse", [False, True])

@@ -38,15 +38,21 @@ def picked(rows: Rows, chosen: np.ndarray) -> Any:
 
 def written_out(rows: Rows) -> Any:
     """The rows of a problem in float64, with differences and intercept: dense or sparse as they are stored."""
-    X = stored(rows).astype(np.float64, copy=False)
-    if rows.bias:
-        column = np.full((rows.n_rows, 1), float(rows.bias))
-        X = np.hstack([X, column]) if rows.dense else sp.hstack([X, column], format="csr")
     if not rows.minus.size:
-        return X
+        return _completed(rows, stored(rows))
+    # Only rows that are asked for: a cache may not have written to the others yet.
     apart = rows.minus >= 0
-    other = X[np.where(apart, rows.minus, 0)]
-    return X[rows.plus] - (other * apart[:, None] if rows.dense else sp.diags_array(apart.astype(float)) @ other)
+    first, other = (_completed(rows, picked(rows, i)) for i in (rows.plus, np.where(apart, rows.minus, rows.plus)))
+    return first - (other * apart[:, None] if rows.dense else sp.diags_array(apart.astype(float)) @ other)
+
+
+def _completed(rows: Rows, X: Any) -> Any:
+    """In float64, with the intercept."""
+    X = X.astype(np.float64, copy=False)
+    if not rows.bias:
+        return X
+    column = np.full((X.shape[0], 1), float(rows.bias))
+    return np.hstack([X, column]) if rows.dense else sp.hstack([X, column], format="csr")
 
 
 def mean_squared_norm(rows: Rows) -> float:
