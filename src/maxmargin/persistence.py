@@ -12,7 +12,6 @@ import dataclasses
 import hashlib
 import inspect
 import json
-import math
 import os
 import re
 import warnings
@@ -24,6 +23,7 @@ import numpy as np
 
 from . import extensions, latent, losses, models, regularizers, schema
 from .files import check_writable, replacing
+from .packed_answers import packed, unpacked
 from .problem import Certificate, Planes, Record
 from .validation import shown
 
@@ -475,20 +475,6 @@ def _part(kind: _Part, content: dict[str, Any]) -> Any:
     return made
 
 
-_COLUMNS = 8  # more than rows of any answer have
-# Kinds of answers that a file can hold: how they are recognised, and how they are made from an array again.
-_ANSWERS: dict[str, tuple[Callable[[Any], bool], Callable[[np.ndarray], Any]]] = {
-    "number": (lambda label: isinstance(label, int | np.integer), lambda array: array.item()),
-    "array": (lambda label: isinstance(label, np.ndarray) and label.dtype.kind in "iub", lambda array: array),
-    "tuple": (lambda label: isinstance(label, tuple) and _all_whole(label), lambda array: tuple(array.tolist())),
-    "list": (lambda label: isinstance(label, list) and _all_whole(label), lambda array: array.tolist()),
-}
-
-
-def _all_whole(label: Any) -> bool:
-    return all(isinstance(part, int | np.integer) and not isinstance(part, bool) for part in label)
-
-
 def _encode_planes(planes: Planes, where: str, arrays: dict[str, np.ndarray]) -> Any:
     """Answers that are whole numbers, or arrays, tuples or lists of them, are kept in one array; pairs of such, the
     answers of models with latent variables, in two; others one by one, if they are made of numbers, text and arrays.
@@ -497,7 +483,7 @@ def _encode_planes(planes: Planes, where: str, arrays: dict[str, np.ndarray]) ->
     """
     parts: dict[str, Any] = {"example": planes.example, "alpha": planes.alpha}
     if len(planes):
-        labels = _packed(list(planes.labels))
+        labels = packed(list(planes.labels))
         if labels is None:
             try:
                 encode(list(planes.labels), "", {})
@@ -514,45 +500,9 @@ def _encode_planes(planes: Planes, where: str, arrays: dict[str, np.ndarray]) ->
     return {"planes": encode(parts, where, arrays)}
 
 
-def _packed(labels: list[Any]) -> dict[str, Any] | None:
-    """Answers of one kind as few arrays; None if they are of no such kind."""
-    kind = next((k for k, (is_one, _) in _ANSWERS.items() if all(map(is_one, labels))), None)
-    if kind is None:
-        if not all(isinstance(label, tuple) and len(label) == 2 for label in labels):
-            return None
-        halves = [_packed([label[k] for label in labels]) for k in (0, 1)]
-        return None if None in halves else {"pairs": halves}
-    found = [np.asarray(label) for label in labels]
-    if len({(label.ndim, label.dtype) for label in found}) > 1:
-        return None
-    flat, shapes = (
-        np.concatenate([label.ravel() for label in found]),
-        np.array([label.shape for label in found], np.int64),
-    )
-    return {"kind": kind, "values": flat, "shapes": shapes}
-
-
 def _decode_planes(parts: dict[str, Any]) -> Planes:
     schema.check("Planes", parts, {"example": "int[n]", "alpha": "float[n]"})
-    labels = _unpacked(parts["labels"]) if "labels" in parts else []
+    labels = unpacked(parts["labels"]) if "labels" in parts else []
     if len(labels) != parts["alpha"].size or (labels and int(parts["example"].min()) < 0):
         raise ValueError(f"{len(labels)} answers have {parts['alpha'].size} dual variables")
     return Planes(parts["example"], labels, parts["alpha"])
-
-
-def _unpacked(packed: dict[str, Any]) -> list[Any]:
-    if "each" in packed:
-        return packed["each"]
-    if "pairs" in packed:
-        return list(zip(*map(_unpacked, packed["pairs"]), strict=True))
-    schema.check("answers", packed, {"values": "int[m]|bool[m]", "shapes": "int[n,a]"})
-    _, make = _ANSWERS[packed["kind"]]
-    values, shapes = packed["values"], packed["shapes"].tolist()
-    sizes = [math.prod(shape) for shape in shapes]  # of Python's numbers, which do not overflow
-    most = max(values.size, _COLUMNS)  # where an answer has no rows, its columns are still there
-    if sum(sizes) != values.size or any(not 0 <= size <= most for shape in shapes for size in shape):
-        raise ValueError("the shapes of answers are not those of their values")
-    if packed["kind"] != "array" and packed["shapes"].shape[1] != (packed["kind"] != "number"):
-        raise ValueError(f"answers of kind {packed['kind']} have {packed['shapes'].shape[1]} axes")
-    flat = np.split(values, np.cumsum(sizes, dtype=np.int64)[:-1])
-    return [make(part.reshape(shape)) for part, shape in zip(flat, shapes, strict=True)]

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 from generators import chains
 from sklearn.base import clone
-from user_models import Tags, dense, tagged
+from user_models import InChunks, Tags, dense, tagged
 
 from maxmargin import MultilabelSVM, SequenceSVM, StructuralSVM, load
 from maxmargin.constraints import Searched, oracle_for
 from maxmargin.models import Chain
-from maxmargin.protocols import Chunk
 
 COLUMNS = ["example", "answer", "loss", "share", "slack"]
 
@@ -61,32 +60,19 @@ def test_answers_have_the_names_of_labels_and_files_keep_the_table(tmp_path):
     assert all(len(answer) == 3 for answer in tags.active_constraints_["answer"])
 
 
-class _Source:
-    n_features = None
-
-    def __init__(self, X, Y):
-        self.X, self.Y = X, Y
-
-    def __len__(self):
-        return len(self.X)
-
-    def chunks(self):
-        yield Chunk(np.arange(len(self.X)), self.X, self.Y)
-
-
 def test_where_rows_are_not_at_hand_it_is_said():
     X, Y = chains(np.random.default_rng(0), n=10)
     svm = StructuralSVM(Chain(3, 2), C=0.1, random_state=0)
     assert not hasattr(svm, "active_constraints_")
-    for other in (clone(svm).fit(_Source(X, Y)), clone(svm).partial_fit(X, Y)):
+    for other in (clone(svm).fit(InChunks(X, Y)), clone(svm).partial_fit(X, Y)):
         with pytest.raises(AttributeError, match=r"no active_constraints_: .*active\(alpha, weights\)"):
             _ = other.active_constraints_
     by_hand = Searched(oracle_for(Chain(3, 2), X, Y), np.array([0.1]))
-    streamed = clone(svm).fit(_Source(X, Y))
+    streamed = clone(svm).fit(InChunks(X, Y))
     found = by_hand.active(streamed._alpha, streamed.coef_)
     assert streamed.certificate_.lower == pytest.approx(
         found["loss"] @ found["share"] - 0.5 * streamed.coef_ @ streamed.coef_, rel=1e-3
     )
     refit = streamed.fit(X, Y)  # a table of an earlier fit does not stay
     assert refit.active_constraints_["share"].sum() > 0.0
-    assert not hasattr(refit.fit(_Source(X, Y)), "active_constraints_")
+    assert not hasattr(refit.fit(InChunks(X, Y)), "active_constraints_")

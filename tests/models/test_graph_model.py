@@ -7,7 +7,7 @@ import pytest
 import reference
 import scipy.sparse as sp
 from compiled import equals_its_source
-from user_models import every_rival
+from user_models import InChunks, every_rival
 
 import maxmargin as mm
 from maxmargin.checks import check_model
@@ -17,7 +17,7 @@ from maxmargin.kernels import graph_slack
 from maxmargin.models.chain import Chain
 from maxmargin.models.graph import Graph, grid
 from maxmargin.problem import Planes
-from maxmargin.protocols import Chunk, OracleError
+from maxmargin.protocols import OracleError
 from maxmargin.solvers.oracle_ascent import OracleAscent
 
 TRIANGLE = np.array([[0, 1], [1, 2], [2, 0]])
@@ -223,22 +223,6 @@ def test_exact_searches_lower_the_upper_bound(rng, inference, tmp_path):
     assert found.loose == 0.0 and found.exact
     svm.save(tmp_path / "graphs")
     assert mm.load(tmp_path / "graphs").certify(X, Y, exact_seconds=30.0).upper == pytest.approx(found.upper)
-
-
-class InChunks:
-    """A source of two examples at a time."""
-
-    n_features = None
-
-    def __init__(self, X, Y):
-        self.X, self.Y = X, Y
-
-    def __len__(self):
-        return len(self.X)
-
-    def chunks(self, order=None):
-        for a in range(0, len(self.X), 2):
-            yield Chunk(np.arange(a, min(a + 2, len(self.X))), self.X[a : a + 2], self.Y[a : a + 2])
 
 
 def test_exact_searches_read_sources_too(rng):

@@ -9,7 +9,7 @@ from compiled import equals_its_source
 from generators import chains
 from regularized import REGULARIZED
 from sklearn.exceptions import ConvergenceWarning
-from user_models import Tags, every_rival, labellings, small_chain, small_tags, tagged
+from user_models import InChunks, Tags, every_rival, labellings, small_chain, small_tags, tagged
 
 from maxmargin import LatentStructuralSVM, Problem, StructuralSVM, certify, load, solve
 from maxmargin.checkpoint import CheckpointFolder
@@ -18,7 +18,6 @@ from maxmargin.constraints import Searched
 from maxmargin.constraints.oracle import oracle_for
 from maxmargin.kernels import frank_wolfe as kernels
 from maxmargin.models import Bags, Chain
-from maxmargin.protocols import Chunk
 from maxmargin.regularizers import L2, GroupNorm
 from maxmargin.solvers import FrankWolfe, Perceptron, Subgradient, choose
 from maxmargin.solvers.certificate import lower_bound
@@ -249,21 +248,6 @@ def test_estimators_take_them_by_name(name, tmp_path):
     svm.report(tmp_path / "page.html", X, Y)
 
 
-class _Views:
-    """A source of sequences."""
-
-    n_features = 2
-
-    def __init__(self, X, Y):
-        self.X, self.Y = X, Y
-
-    def __len__(self):
-        return len(self.X)
-
-    def chunks(self):
-        yield Chunk(np.arange(len(self.X)), self.X, self.Y)
-
-
 @pytest.mark.parametrize("name", ["frank_wolfe", "subgradient", "perceptron"])
 def test_what_they_cannot_take_is_said(name):
     problem, _ = _problem()
@@ -272,7 +256,7 @@ def test_what_they_cannot_take_is_said(name):
     pure = Problem(problem.constraints, GroupNorm([np.arange(problem.n_weights)], 0.3))
     with pytest.raises(ValueError, match=f"which solver='{name}' relies on"):
         choose(pure, name)
-    source = _Views(*chains(np.random.default_rng(0)))
+    source = InChunks(*chains(np.random.default_rng(0)), n_features=2)
     with pytest.raises(ValueError, match=f"solver='{name}' visits examples one by one, in any order"):
         StructuralSVM(Chain(3, 2), solver=name).fit(source)
 

@@ -3,10 +3,14 @@
 from itertools import combinations, pairwise, product
 
 import numpy as np
+import pytest
+import reference
 import scipy.sparse as sp
 from generators import chains, many_classes
 
+import maxmargin as mm
 from maxmargin.models import Chain, Multiclass
+from maxmargin.protocols import Chunk
 
 
 class ByTrying:
@@ -231,3 +235,27 @@ def small_tags(rng, **settings):
     X, Y = tagged(rng)
     model = Tags(**settings)
     return model, X, Y, model.answers
+
+
+def has_the_optimum_of_a_cone_solver(model, X, Y, answers, budget):
+    """A fit to a small gap, and its certificate made anew, agree with all constraints written out."""
+    svm = mm.StructuralSVM(model, C=budget, tol=1e-6, random_state=0).fit(X, Y)
+    optimum = reference.quadratic(*every_rival(svm.model_, X, Y, answers, budget)).value
+    assert svm.certificate_.exact
+    assert svm.certificate_.lower <= optimum * (1 + 1e-9) and optimum <= svm.certificate_.upper * (1 + 1e-9)
+    assert svm.certify(X, Y).upper == pytest.approx(optimum, rel=1e-5)
+
+
+class InChunks:
+    """Examples as a source, a few at a time."""
+
+    def __init__(self, X, Y, rows=2, n_features=None):
+        self.X, self.Y, self.rows, self.n_features = X, Y, rows, n_features
+
+    def __len__(self):
+        return len(self.X)
+
+    def chunks(self):
+        for a in range(0, len(self.X), self.rows):
+            some = slice(a, a + self.rows)
+            yield Chunk(np.arange(len(self.X))[some], self.X[some], self.Y[some])

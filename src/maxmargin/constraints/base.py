@@ -169,8 +169,12 @@ class Closed(ABC):
         return weights
 
     def _small_loss(self, w: np.ndarray) -> tuple[float, float]:
-        """The same as ``total_loss`` of the kernels, in array code."""
-        raise NotImplementedError
+        """The same in array code, for structures that have such."""
+        return self._loss(w)
+
+    def _loss(self, w: np.ndarray) -> tuple[float, float]:
+        """What all examples pay, and by how much rounding may have lowered it."""
+        return self._kernels.total_loss(*self.kernel_arguments(), w)
 
     def evaluate(self, w: np.ndarray) -> TotalLoss:
         w = np.ascontiguousarray(w, dtype=np.float64)
@@ -180,5 +184,5 @@ class Closed(ABC):
             with np.errstate(all="ignore"):
                 total, rounding = self._small_loss(w)
         else:
-            total, rounding = self._kernels.total_loss(*self.kernel_arguments(), w)
+            total, rounding = self._loss(w)
         return TotalLoss(total, rounding=rounding)

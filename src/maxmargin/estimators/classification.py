@@ -31,7 +31,7 @@ from .inputs import Column, Matrix
 from .linear import LinearEstimator, RowFacts, checked_weights, labels_of
 from .settings import with_parameters
 
-MEASURES = {name: SetMeasure(name) for name in ("f1", "precision_at_k", "recall_at_k")}
+SET_LOSSES = {name: SetMeasure(name) for name in ("f1", "precision_at_k", "recall_at_k")}
 """Losses of all rows together, by name."""
 
 
@@ -209,13 +209,13 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         """What kernels know; of measures nothing."""
         if isinstance(self.loss, SetMeasure):
             return Hinge()
-        return losses.named(self.loss, losses.MARGIN | dict.fromkeys(MEASURES, Hinge))
+        return losses.named(self.loss, losses.MARGIN | dict.fromkeys(SET_LOSSES, Hinge))
 
     def _measure(self) -> SetMeasure | None:
         """What all rows are judged by together, if they are."""
         if isinstance(self.loss, SetMeasure):
             return self.loss
-        return MEASURES.get(self.loss) if isinstance(self.loss, str) else None
+        return SET_LOSSES.get(self.loss) if isinstance(self.loss, str) else None
 
     def _judged_together(self, chunk: Chunk, facts: ClassFacts) -> Problem:
         """One example of all rows."""

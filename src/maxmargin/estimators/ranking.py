@@ -59,7 +59,7 @@ class RankingFacts(RowFacts):
         return replace(self, by_sorting=False)
 
 
-MEASURES: dict[str, type] = {"map": AveragePrecision, "ndcg": NDCG}
+GROUP_LOSSES: dict[str, type] = {"map": AveragePrecision, "ndcg": NDCG}
 """Losses of whole groups."""
 
 
@@ -145,12 +145,14 @@ class RankingSVM(LinearEstimator):
         return _count_pairs(chunk)
 
     def _loss(self) -> Loss:
-        return losses.named(self.loss, losses.MARGIN | dict.fromkeys(MEASURES, Hinge))
+        return losses.named(self.loss, losses.MARGIN | dict.fromkeys(GROUP_LOSSES, Hinge))
 
     def _measure(self) -> Any:
         """What the order of a whole group is judged by, if that is the loss."""
         return (
-            MEASURES[self.loss](self.n_features_in_) if isinstance(self.loss, str) and self.loss in MEASURES else None
+            GROUP_LOSSES[self.loss](self.n_features_in_)
+            if isinstance(self.loss, str) and self.loss in GROUP_LOSSES
+            else None
         )
 
     def _arrays(self, X: object, *, reset: bool, y: Any = None, groups: Column = None) -> InMemory:

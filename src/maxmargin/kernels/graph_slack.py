@@ -9,7 +9,8 @@ import numpy as np
 
 from . import compiled
 from .chains import label_scores
-from .graphs import edge_tables, labelling_score, most
+from .graphs import edge_tables, labelling_score
+from .viterbi import longest_of
 
 
 @compiled
@@ -89,8 +90,8 @@ def search_slack(tokens, offsets, graph, order, parent_edge, w, layout, pairs, i
     bias, pair_at = layout
     n_labels = pairs.shape[0]
     constant = edge_features.shape[1] == 0
-    unary = np.empty((most(offsets, ids), n_labels))
-    tables = np.empty((1 if constant else max(most(edge_offsets, ids), 1), n_labels, n_labels))
+    unary = np.empty((longest_of(offsets, ids), n_labels))
+    tables = np.empty((1 if constant else max(longest_of(edge_offsets, ids), 1), n_labels, n_labels))
     for p in range(ids.size):
         i = ids[p]
         t0, t1 = offsets[i], offsets[i + 1]

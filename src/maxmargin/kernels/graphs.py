@@ -14,6 +14,7 @@ import numpy as np
 
 from . import compiled
 from .chains import node_scores, put_merged, put_pair
+from .viterbi import longest_of
 
 
 @compiled
@@ -174,15 +175,6 @@ def edge_tables(edge_features, e0, e1, w, pair_at, pairs, out):
 
 
 @compiled
-def most(offsets, ids):
-    """The most nodes, or edges, that one of these graphs has."""
-    found = 0
-    for p in range(ids.size):
-        found = max(found, offsets[ids[p] + 1] - offsets[ids[p]])
-    return found
-
-
-@compiled
 def search_forests(tokens, offsets, graph, order, parent_edge, w, layout, pairs, ids, cost, scale, y, out_first, out):
     """The best labelling of each forest of ``ids``; with costs added where ``y`` is not empty.
 
@@ -191,7 +183,7 @@ def search_forests(tokens, offsets, graph, order, parent_edge, w, layout, pairs,
     edges, edge_offsets, edge_features = graph
     bias, pair_at = layout
     n_labels = pairs.shape[0]
-    most_nodes, most_edges = most(offsets, ids), max(most(edge_offsets, ids), 1)
+    most_nodes, most_edges = longest_of(offsets, ids), max(longest_of(edge_offsets, ids), 1)
     constant = edge_features.shape[1] == 0
     tables = np.empty((1 if constant else most_edges, n_labels, n_labels))
     if constant:

@@ -36,9 +36,7 @@ def hinge_sums(order, start, rank, q, margin, plus, minus, degree):
     for g in range(start.size - 1):
         first = start[g]
         last = start[g + 1]
-        levels = 0
-        for p in range(first, last):
-            levels = max(levels, np.int64(rank[order[p]]) + 1)
+        levels = _levels(order, rank, first, last)
         count[: levels + 1] = 0
         total[: levels + 1] = 0
         j = last - 1
@@ -66,6 +64,15 @@ def hinge_sums(order, start, rank, q, margin, plus, minus, degree):
             n = inserted - n
             minus[b] = n * (margin + q[b]) - (sum_inserted - s)
             degree[b] += n
+
+
+@inlined
+def _levels(order, rank, first, last):
+    """How many places the tree of these rows needs."""
+    found = 0
+    for p in range(first, last):
+        found = max(found, np.int64(rank[order[p]]) + 1)
+    return found
 
 
 @inlined
@@ -103,9 +110,7 @@ def curvature(rows, order, start, rank, q, margin, width, degree, out):
     for g in range(start.size - 1):
         first = start[g]
         last = start[g + 1]
-        levels = 0
-        for p in range(first, last):
-            levels = max(levels, np.int64(rank[order[p]]) + 1)
+        levels = _levels(order, rank, first, last)
         tree[: (levels + 1) * d] = 0.0
         enter = last - 1
         leave = last - 1

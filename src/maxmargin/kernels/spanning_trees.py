@@ -34,6 +34,20 @@ def _joint(right, left, i, j):
 
 
 @inlined
+def _end_of_arc(to, a, rest, b, i, j, end):
+    """Where the outermost arc from the head of the words i … j ends, at ``end`` or between: ``to[a, k]`` is what the
+    words up to k are worth where it ends there, ``rest[b, k]`` what the others are."""
+    best = to[a, end]
+    at = end
+    for k in range(i + 1, j):
+        value = to[a, k] + rest[b, k]
+        if value > best:
+            best = value
+            at = k
+    return at
+
+
+@inlined
 def _push(stack, size, kind, i, j):
     stack[size, 0] = kind
     stack[size, 1] = i
@@ -93,22 +107,10 @@ def projective(score, n, single_root, rooms, stack, heads):
         if i == j:
             continue
         if kind == _RIGHT:
-            at = j
-            best = to_right[i, j]
-            for k in range(i + 1, j):
-                value = to_right[i, k] + right_by_end[j, k]
-                if value > best:
-                    best = value
-                    at = k
+            at = _end_of_arc(to_right, i, right_by_end, j, i, j, j)
             size = _push(stack, _push(stack, size, _TO_RIGHT, i, at), _RIGHT, at, j)
         elif kind == _LEFT:
-            at = i
-            best = to_left[j, i]
-            for k in range(i + 1, j):
-                value = to_left[j, k] + left_by_end[i, k]
-                if value > best:
-                    best = value
-                    at = k
+            at = _end_of_arc(to_left, j, left_by_end, i, i, j, i)
             size = _push(stack, _push(stack, size, _TO_LEFT, at, j), _LEFT, i, at)
         else:
             if kind == _TO_RIGHT:

@@ -17,8 +17,9 @@ import numpy as np
 from ..rounding import UNIT
 from . import compiled
 from .chains import node_scores
-from .graphs import edge_tables, most
+from .graphs import edge_tables
 from .vectors import two_sum
+from .viterbi import longest_of
 
 _PASSES = 100
 _STALL = 10  # pairs of passes that must have closed a share of the gap
@@ -280,7 +281,7 @@ def search_graphs(tokens, offsets, graph, w, layout, pairs, ids, cost, scale, y,
     edges, edge_offsets, edge_features = graph
     bias, pair_at = layout
     n_labels = pairs.shape[0]
-    most_nodes, most_edges = most(offsets, ids), max(most(edge_offsets, ids), 1)
+    most_nodes, most_edges = longest_of(offsets, ids), max(longest_of(edge_offsets, ids), 1)
     constant = edge_features.shape[1] == 0
     tables = np.empty((2, 1 if constant else most_edges, n_labels, n_labels))
     unary = np.empty((most_nodes, n_labels))

@@ -62,6 +62,7 @@ def viterbi(score, n_positions, transition, start, end, value, path):
 
 @compiled
 def longest_of(offsets, ids):
+    """The most tokens, nodes or edges that one of these examples has."""
     longest = 0
     for p in range(ids.size):
         longest = max(longest, offsets[ids[p] + 1] - offsets[ids[p]])
