@@ -71,10 +71,10 @@ def test_models_of_the_user_and_sets_of_labels_go_on_too(tmp_path):
     assert (np.diff(np.unique(again._alpha.example)) > 0).all()
     assert again._alpha.example.min() >= 12  # of those before only sums are known
     rng = np.random.default_rng(0)
-    A = rng.normal(size=(40, 3))
+    A = rng.normal(size=(200, 3))
     labels = (A > 0).astype(int)
-    tags = MultilabelSVM(random_state=0).partial_fit(A[:20], labels[:20])
-    tags = _through_file(tags, tmp_path / "labels.mm").partial_fit(A[20:], labels[20:])
+    tags = MultilabelSVM(random_state=0).partial_fit(A[:100], labels[:100])
+    tags = _through_file(tags, tmp_path / "labels.mm").partial_fit(A[100:], labels[100:])
     assert tags.score(A, labels) > 0.8
 
 
